@@ -1,0 +1,87 @@
+// The operator's door: which commands there are, what each takes, and what runs it.
+import { readSettings, type SettingName, UsageProblems } from '../config.ts'
+import { helpFor, overview, version } from './help.ts'
+import { serve } from './serve.ts'
+import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
+import type { World } from './world.ts'
+
+/** A command, as the help shows it. */
+export interface Command {
+  readonly name: string
+  readonly summary: string
+  readonly positionals: readonly string[]
+  readonly settings: readonly SettingName[]
+}
+
+interface RunnableCommand extends Command {
+  /** Resolves to the exit code. */
+  readonly run: (args: readonly string[], world: World) => Promise<number>
+}
+
+function command<const Names extends SettingName>(
+  declared: Omit<Command, 'settings'> & { readonly settings: readonly Names[] },
+  run: (parsed: ReturnType<typeof readSettings<Names>>, world: World) => Promise<number>,
+): RunnableCommand {
+  return {
+    ...declared,
+    run: (args, world) => run(readSettings(declared.settings, declared.positionals, args, world.environment), world),
+  }
+}
+
+export const commands: readonly RunnableCommand[] = [
+  command(
+    { name: 'serve', summary: 'Serve the API.', positionals: [], settings: ['host', 'port', 'store', 'first-token'] },
+    serve,
+  ),
+  command(
+    {
+      name: 'token issue',
+      summary: 'Issue a token and print it, this once.',
+      positionals: [],
+      settings: ['account', 'label', 'scopes', 'expires', 'store'],
+    },
+    tokenIssue,
+  ),
+  command({ name: 'token list', summary: 'List tokens.', positionals: [], settings: ['account', 'json', 'store'] }, tokenList),
+  command(
+    {
+      name: 'token revoke',
+      summary: 'Revoke a token, from the next request on.',
+      positionals: ['TOKEN-ID'],
+      settings: ['store'],
+    },
+    tokenRevoke,
+  ),
+]
+
+/** Exit code of a command line that is wrong, by convention; 1 is for what was refused while it ran. */
+const usageExitCode = 2
+
+/** Runs a command line and resolves to its exit code. */
+export async function run(args: readonly string[], world: World): Promise<number> {
+  const found = commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+  const rest = args.slice(found?.name.split(' ').length ?? 0)
+  if (rest.includes('--help') || rest.includes('-h'))
+    return print(world, found === undefined ? overview(commands) : helpFor(found))
+  if (found === undefined) return withoutCommand(args, world)
+  try {
+    return await found.run(rest, world)
+  } catch (error) {
+    if (!(error instanceof UsageProblems)) throw error
+    for (const problem of error.problems) world.tell(`plants: ${problem}`)
+    world.tell(`See "plants ${found.name} --help".`)
+    return usageExitCode
+  }
+}
+
+function withoutCommand(args: readonly string[], world: World): number {
+  if (args[0] === '--version' || args[0] === '-V') return print(world, version())
+  if (args.length > 0) world.tell(`plants: ${JSON.stringify(args.join(' '))} is not a command.`)
+  world.tell(overview(commands))
+  return usageExitCode
+}
+
+function print(world: World, text: string): number {
+  world.print(text)
+  return 0
+}

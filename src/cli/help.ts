@@ -1,0 +1,35 @@
+// The help texts, made from the tables of commands and settings.
+
+import packageJson from '../../package.json' with { type: 'json' }
+import { type SettingName, settings } from '../config.ts'
+import type { Command } from './commands.ts'
+
+export function version(): string {
+  return packageJson.version
+}
+
+export function overview(commands: readonly Command[]): string {
+  const lines = commands.map((command) => `  plants ${usage(command)}\n      ${command.summary}`)
+  return ['Usage:', ...lines, '  plants --help | --version', '', 'Each command explains itself: plants COMMAND --help'].join('\n')
+}
+
+export function helpFor(command: Command): string {
+  const flags = command.settings.map((name) => [flagOf(name), explanation(name)] as const)
+  const width = Math.max(...flags.map(([flag]) => flag.length))
+  const lines = flags.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}`)
+  return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
+}
+
+function usage({ name, positionals, settings: names }: Command): string {
+  return [name, ...positionals, ...names.map((setting) => `[${flagOf(setting)}]`)].join(' ')
+}
+
+function flagOf(name: SettingName): string {
+  const { placeholder } = settings[name] as { placeholder?: string }
+  return placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`
+}
+
+function explanation(name: SettingName): string {
+  const { help, variable } = settings[name] as { help: string; variable?: string }
+  return variable === undefined ? help : `${help} [${variable}]`
+}

@@ -1,0 +1,64 @@
+// The command that serves: from its settings to a clean end.
+import type { Parsed } from '../config.ts'
+import { issueFirstToken } from '../domain/issueToken.ts'
+import { scopes } from '../domain/token.ts'
+import { openLog } from '../log.ts'
+import { type Service, startService } from '../service.ts'
+import type { World } from './world.ts'
+
+/** How long a stop waits for what is under way. */
+const stopMs = 10_000
+
+export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'first-token'>, world: World): Promise<number> {
+  const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, world.nowMs)
+  const { host, port, store } = values
+  const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
+  world.print(`plants: listening on ${service.url}`)
+  if (values['first-token']) await offerFirstToken(service, world)
+  await stopRequest(world)
+  log.note('stopping: no new connections; a second signal ends it at once')
+  const forced = setTimeout(() => world.exit(1), stopMs)
+  await service.stop()
+  clearTimeout(forced)
+  log.note('stopped')
+  await log.close()
+  return 0
+}
+
+/** Resolves at the first request to stop; the second one ends the process. */
+function stopRequest(world: World): Promise<void> {
+  return new Promise((resolve) => {
+    let stopping = false
+    world.onStopRequest(() => {
+      if (stopping) world.exit(1)
+      stopping = true
+      resolve()
+    })
+  })
+}
+
+async function offerFirstToken({ store, url }: Service, world: World): Promise<void> {
+  const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
+  const issued = await issueFirstToken(store, request, world)
+  if (issued === undefined) {
+    world.print('The store holds tokens already; issue another with: bin/plants token issue --account NAME')
+    return
+  }
+  world.print(welcome(url, issued.plain.reveal()))
+}
+
+function welcome(url: string, token: string): string {
+  return `
+This is the first token, for the account "default". It is shown only now; keep it safe.
+
+  export PLANTS_TOKEN=${token}
+
+Paste that, then try:
+
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTS_TOKEN" --json '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTS_TOKEN"
+  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $PLANTS_TOKEN"
+
+Or use the reference in a browser: ${url}/docs
+`
+}

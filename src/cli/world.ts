@@ -1,0 +1,17 @@
+// What a command sees of the process around it. main.ts hands it over; tests may hand over another.
+
+export interface World {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Writes to standard output: what was asked for. */
+  readonly print: (text: string) => void
+  /** Writes to standard error: what a person should know. */
+  readonly tell: (text: string) => void
+  readonly errorDescriptor: number
+  readonly errorIsTerminal: boolean
+  readonly nowMs: () => number
+  readonly randomBytes: (count: number) => Uint8Array
+  /** Calls back at each request to stop (SIGTERM, SIGINT). */
+  readonly onStopRequest: (stop: () => void) => void
+  /** Ends the process at once. */
+  readonly exit: (code: number) => never
+}

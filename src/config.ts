@@ -1,0 +1,201 @@
+// Every setting of the command line in one table: its flag, its environment variable, its default
+// and how it is read. Reading gives a frozen set of values, or every problem at once.
+import { parseArgs } from 'node:util'
+import { accountLengthMax, labelLengthMax, type Scope, scopes } from './domain/token.ts'
+
+/** What a text must be instead, as the end of the sentence "--flag must be …". */
+class Mistake {
+  readonly mustBe: string
+
+  constructor(mustBe: string) {
+    this.mustBe = mustBe
+  }
+}
+
+interface Setting<Value> {
+  /** What stands for the value in the help; absent for a switch, which takes none. */
+  readonly placeholder?: string
+  readonly help: string
+  /** The environment variable that is read where the flag is not given. */
+  readonly variable?: string
+  readonly read: (text: string) => Value | Mistake
+  /** What holds where nothing is given; throws where something must be. */
+  readonly otherwise: () => Value
+}
+
+/** Where the data is. */
+export interface StoreLocation {
+  readonly scheme: 'sqlite'
+  readonly path: string
+}
+
+const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const lifetimeMaxMs = 100 * 365 * 86_400_000
+
+export const settings = {
+  host: setting({
+    placeholder: 'ADDRESS',
+    help: 'address to listen on (default 127.0.0.1)',
+    variable: 'PLANTS_HOST',
+    read: (text) => (/^[0-9A-Za-z.:_-]+$/.test(text) ? text : new Mistake('an IP address or a host name')),
+    otherwise: () => '127.0.0.1',
+  }),
+  port: setting({
+    placeholder: 'NUMBER',
+    help: 'port to listen on; 0 takes a free one (default 8080)',
+    variable: 'PLANTS_PORT',
+    read: (text) =>
+      /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : new Mistake('a number from 0 to 65535'),
+    otherwise: () => 8080,
+  }),
+  store: setting<StoreLocation>({
+    placeholder: 'URL',
+    help: 'where the data is (default sqlite:plants.db)',
+    variable: 'PLANTS_STORE',
+    read: readStore,
+    otherwise: () => ({ scheme: 'sqlite', path: 'plants.db' }),
+  }),
+  'first-token': setting({
+    help: 'where the store holds no token at all, issue one and print it with requests to paste',
+    variable: 'PLANTS_FIRST_TOKEN',
+    read: (text) => ({ true: true, '1': true, false: false, '0': false, '': false })[text] ?? new Mistake('true or false'),
+    otherwise: () => false,
+  }),
+  account: setting<string | undefined>({
+    placeholder: 'NAME',
+    help: 'the account that the token opens, or whose tokens to list',
+    read: (text) => ofLength(text, 1, accountLengthMax),
+    otherwise: () => undefined,
+  }),
+  label: setting({
+    placeholder: 'TEXT',
+    help: 'what the token is for, to know it again in the list',
+    read: (text) => ofLength(text, 0, labelLengthMax),
+    otherwise: () => '',
+  }),
+  scopes: setting<readonly Scope[]>({
+    placeholder: 'LIST',
+    help: `what the token may do (default ${scopes.join(',')})`,
+    read: readScopes,
+    otherwise: () => scopes,
+  }),
+  expires: setting<number | null>({
+    placeholder: 'TIME',
+    help: 'how long the token lasts, such as 90d, 12h, 30m or 45s (default: until it is revoked)',
+    read: readLifetimeMs,
+    otherwise: () => null,
+  }),
+  json: setting({
+    help: 'print JSON for programs instead of a table',
+    read: () => true,
+    otherwise: () => false,
+  }),
+} as const
+
+export type SettingName = keyof typeof settings
+
+/** The values of these settings, by name. */
+export type Values<Names extends SettingName> = {
+  readonly [Name in Names]: (typeof settings)[Name] extends Setting<infer Value> ? Value : never
+}
+
+/** Every problem with a command line, a sentence each. */
+export class UsageProblems extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+export interface Parsed<Names extends SettingName> {
+  readonly values: Values<Names>
+  readonly positionals: readonly string[]
+}
+
+/** Reads the settings of a command from its arguments, which win, and the environment. */
+export function readSettings<Names extends SettingName>(
+  names: readonly Names[],
+  positionalNames: readonly string[],
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Parsed<Names> {
+  const given = readFlags(names, args)
+  const problems = [...given.problems]
+  const entries = names.map((name) => {
+    const { variable, read, otherwise } = settings[name] as Setting<unknown>
+    const flagged = given.flags.get(name)
+    const text = flagged ?? (variable === undefined ? undefined : environment[variable])
+    if (text === undefined) return [name, otherwise()]
+    const value = read(text)
+    const source = flagged === undefined ? variable : `--${name}`
+    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${JSON.stringify(text)}.`)
+    return [name, value]
+  })
+  problems.push(...positionalProblems(positionalNames, given.positionals))
+  if (problems.length > 0) throw new UsageProblems(problems)
+  return Object.freeze({ values: Object.freeze(Object.fromEntries(entries)), positionals: given.positionals })
+}
+
+interface Given {
+  readonly flags: Map<string, string>
+  readonly positionals: readonly string[]
+  readonly problems: readonly string[]
+}
+
+function readFlags(names: readonly SettingName[], args: readonly string[]): Given {
+  const options = Object.fromEntries(names.map((name) => [name, { type: takesValue(name) ? 'string' : 'boolean' }] as const))
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
+  const flags = new Map<string, string>()
+  const positionals: string[] = []
+  const problems: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind !== 'option') continue
+    const name = names.find((known) => known === token.name)
+    if (name === undefined) problems.push(`${token.rawName} is not known to this command.`)
+    else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
+    else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('--')))
+      problems.push(`--${name} needs a value.`)
+    else flags.set(name, token.value)
+  }
+  return { flags, positionals, problems }
+}
+
+function takesValue(name: SettingName): boolean {
+  return 'placeholder' in settings[name]
+}
+
+function positionalProblems(expected: readonly string[], found: readonly string[]): string[] {
+  const missing = expected.slice(found.length).map((name) => `${name} is missing.`)
+  const excess = found.slice(expected.length).map((text) => `${JSON.stringify(text)} is one argument too many.`)
+  return [...missing, ...excess]
+}
+
+function setting<Value>(declared: Setting<Value>): Setting<Value> {
+  return declared
+}
+
+function readStore(text: string): StoreLocation | Mistake {
+  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
+  const file = path !== '' && path !== ':memory:' && !path.includes('\0')
+  return file ? { scheme: 'sqlite', path } : new Mistake('sqlite:FILE, the one kind of store that is known')
+}
+
+function readScopes(text: string): readonly Scope[] | Mistake {
+  const named = new Set(text.split(',').map((part) => part.trim()))
+  const known = scopes.filter((scope) => named.has(scope))
+  return known.length === named.size ? known : new Mistake(`one or more of ${scopes.join(', ')}, separated by commas`)
+}
+
+function readLifetimeMs(text: string): number | Mistake {
+  const [, amount, unit] = /^([1-9][0-9]{0,9})([smhd])$/.exec(text) ?? []
+  const lifetimeMs = Number(amount) * (unitsMs[unit ?? ''] ?? Number.NaN)
+  return lifetimeMs <= lifetimeMaxMs ? lifetimeMs : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
+}
+
+function ofLength(text: string, min: number, max: number): string | Mistake {
+  const fits = text.length >= min && text.length <= max && text.isWellFormed()
+  return fits ? text : new Mistake(`${min} to ${max} characters of text`)
+}

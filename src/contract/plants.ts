@@ -1,0 +1,77 @@
+// The shapes of the specification: Plant, NewPlant, Error, and the parameters of the operations.
+import type { Plant } from '../domain/plant.ts'
+import { count, formatted, int64, object, optional, text } from './schema.ts'
+
+const name = text({
+  description: 'Name of the plant. Kept as it is sent: nothing is trimmed or normalised.',
+  examples: ['Monstera deliciosa'],
+})
+const tag = text({ description: 'Type of the plant. Leave it out when there is none.', examples: ['indoor'] })
+
+export const plantId = int64({
+  description: "Identification number of the plant. Unique within the caller's account.",
+  examples: [7],
+})
+
+export const plantShape = object(
+  { name, tag: optional(tag) },
+  { title: 'Plant', examples: [{ name: 'Monstera deliciosa', tag: 'indoor' }] },
+)
+
+export const newPlantShape = object(
+  { id: plantId, name, tag: optional(tag) },
+  {
+    title: 'NewPlant',
+    description: 'Members other than these are ignored. A member name that appears twice is refused.',
+    examples: [{ id: 7, name: 'Monstera deliciosa', tag: 'indoor' }],
+  },
+)
+
+/** A Plant as it travels: `tag` is left out where there is none. */
+export function plantJson(plant: Plant): string {
+  return JSON.stringify(wirePlant(plant))
+}
+
+/** Plants as they travel, separated by commas, without the brackets around them. */
+export function plantsJson(plants: readonly Plant[]): string {
+  return JSON.stringify(plants.map(wirePlant)).slice(1, -1)
+}
+
+function wirePlant({ name, tag }: Plant): { name: string; tag?: string } {
+  return tag === null ? { name } : { name, tag }
+}
+
+/** Longest body of a request. */
+export const bodyBytesMax = 1024 * 1024
+
+/** The body of every refusal. */
+export function errorJson(status: number, message: string): string {
+  return JSON.stringify({ error: status, message })
+}
+
+export const limit = count({ description: 'Maximum number of plants to return. Absent: every plant.', examples: [20] })
+
+/** An id as eight bytes in base64url: eleven characters, of which the last carries four bits only. */
+export const cursor = formatted(
+  /^[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]$/,
+  'a cursor from a Link header of this service',
+  (value) => Buffer.from(value, 'base64url').readBigInt64BE(),
+  { description: 'Where to go on: the cursor in the URL of a Link header with rel="next".', examples: ['AAAAAAAAAAc'] },
+)
+
+export function cursorText(id: bigint): string {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(id)
+  return bytes.toString('base64url')
+}
+
+export const idempotencyKey = formatted(
+  /^(?!""$)(?:[!-~]{1,255}|"[!-~]{1,255}")$/,
+  '1 to 255 visible ASCII characters, bare or in double quotes',
+  (value) => (/^"..*"$/.test(value) ? value.slice(1, -1) : value),
+  {
+    description:
+      'Makes a retry safe: a repeat with the same key and the same plant gets the first answer again, as long as that plant exists. Quoted or bare.',
+    examples: ['"5f2c9d1e-create-7"'],
+  },
+)

@@ -1,0 +1,127 @@
+// The kinds of value that the contract is made of. Each is one declaration with three readings: a
+// TypeScript type, a parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
+import { Failure } from '../domain/failure.ts'
+import { exactInteger, JsonNumber, type JsonObject, type JsonValue } from './json.ts'
+
+/** A JSON Schema as it is published. */
+export type PublishedSchema = Readonly<Record<string, unknown>>
+
+/** A value that travels in a JSON body. `name` is what a refusal calls it. */
+export interface Member<Value> {
+  readonly published: PublishedSchema
+  readonly fromJson: (json: JsonValue, name: string) => Value
+}
+
+/** A value that travels as text: in a path, a query or a header. */
+export interface Parameter<Value> {
+  readonly published: PublishedSchema
+  readonly fromText: (text: string, name: string) => Value
+}
+
+/** The TypeScript type of what a declaration reads. */
+export type ValueOf<Declared> =
+  Declared extends Member<infer Value> ? Value : Declared extends Parameter<infer Value> ? Value : never
+
+const int64Min = -(2n ** 63n)
+const int64Max = 2n ** 63n - 1n
+const int32Max = 2 ** 31 - 1
+
+/** A signed 64-bit integer, kept exactly as a bigint. */
+export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<bigint> {
+  const checked = (value: bigint | undefined, name: string): bigint => {
+    if (value !== undefined && value >= int64Min && value <= int64Max) return value
+    return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}.`)
+  }
+  return {
+    // The upper bound is exclusive because 2^63 is a double and 2^63 - 1 is not.
+    published: { type: 'integer', format: 'int64', minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63, ...annotations },
+    fromJson: (json, name) => checked(json instanceof JsonNumber ? exactInteger(json.source) : undefined, name),
+    fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name),
+  }
+}
+
+/** A number of things: an integer from 0 to 2^31 - 1. */
+export function count(annotations: PublishedSchema): Parameter<number> {
+  return {
+    published: { type: 'integer', format: 'int32', minimum: 0, maximum: int32Max, ...annotations },
+    fromText: (text, name) => {
+      const value = /^(?:0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN
+      return value <= int32Max ? value : refuse(`${name} must be an integer between 0 and ${int32Max}.`)
+    },
+  }
+}
+
+/** Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8 cannot. */
+export function text(annotations: PublishedSchema): Member<string> {
+  return {
+    published: { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$', ...annotations },
+    fromJson: (json, name) => {
+      if (typeof json !== 'string') return refuse(`${name} must be a string.`)
+      if (json.includes('\0')) return refuse(`${name} must not contain the character U+0000.`)
+      if (!json.isWellFormed()) return refuse(`${name} must not contain a lone surrogate.`)
+      return json
+    },
+  }
+}
+
+/** Text in a header or query that follows a pattern; `form` completes the sentence "NAME must be …". */
+export function formatted<Value>(
+  pattern: RegExp,
+  form: string,
+  read: (text: string) => Value,
+  annotations: PublishedSchema,
+): Parameter<Value> {
+  return {
+    published: { type: 'string', pattern: pattern.source, ...annotations },
+    fromText: (value, name) => (pattern.test(value) ? read(value) : refuse(`${name} must be ${form}.`)),
+  }
+}
+
+/** A member that may be left out, and is null then. An explicit null is not the same as leaving it out. */
+export interface Optional<Value> {
+  readonly optional: Member<Value>
+}
+
+export function optional<Value>(member: Member<Value>): Optional<Value> {
+  return { optional: member }
+}
+
+type Members = Readonly<Record<string, Member<unknown> | Optional<unknown>>>
+type ObjectOf<Of extends Members> = {
+  readonly [Name in keyof Of]: Of[Name] extends Optional<infer Value> ? Value | null : ValueOf<Of[Name]>
+}
+
+/** An object with these members. Others are ignored: the published schema is open. */
+export function object<Of extends Members>(members: Of, annotations: PublishedSchema): Member<ObjectOf<Of>> {
+  const entries = Object.entries(members)
+  const published = entries.map(([name, member]) => [name, required(member).published] as const)
+  return {
+    published: {
+      type: 'object',
+      required: entries.filter(([, member]) => !('optional' in member)).map(([name]) => name),
+      properties: Object.fromEntries(published),
+      ...annotations,
+    },
+    fromJson: (json, name) => {
+      const given = isObject(json) ? json : refuse(`${name} must be a JSON object.`)
+      return Object.fromEntries(entries.map(([key, member]) => [key, readMember(given, key, member)])) as ObjectOf<Of>
+    },
+  }
+}
+
+function required(member: Member<unknown> | Optional<unknown>): Member<unknown> {
+  return 'optional' in member ? member.optional : member
+}
+
+function readMember(given: JsonObject, name: string, member: Member<unknown> | Optional<unknown>): unknown {
+  if (Object.hasOwn(given, name)) return required(member).fromJson(given[name] as JsonValue, name)
+  return 'optional' in member ? null : refuse(`${name} is missing.`)
+}
+
+function isObject(json: JsonValue): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json) && !(json instanceof JsonNumber)
+}
+
+function refuse(message: string): never {
+  throw new Failure('input-invalid', message)
+}

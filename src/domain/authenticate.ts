@@ -1,0 +1,40 @@
+// From a bearer token to the caller it stands for.
+import { Failure } from './failure.ts'
+import type { Store } from './store.ts'
+import { isUsable, type Scope, type Token, tokenHashOf } from './token.ts'
+
+/** Who is asking: an account, reached through one of its tokens. */
+export interface Caller {
+  readonly account: string
+  readonly tokenId: string
+  readonly scopes: readonly Scope[]
+}
+
+const hourMs = 3_600_000
+
+/**
+ * The caller behind a token's plain text. Unknown, malformed, expired or revoked: the same
+ * refusal for all of them. The store is asked every time, so a revoked token is refused from the
+ * next request on.
+ */
+export async function authenticate(store: Store, plainToken: string, nowMs: number): Promise<Caller> {
+  const hash = tokenHashOf(plainToken)
+  const token = hash === undefined ? undefined : await store.findToken(hash)
+  if (token === undefined || !isUsable(token, nowMs)) {
+    throw new Failure('token-refused', 'The bearer token is not valid.')
+  }
+  noteUse(store, token, nowMs)
+  return { account: token.account, tokenId: token.id, scopes: token.scopes }
+}
+
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (caller.scopes.includes(scope)) return
+  throw new Failure('scope-missing', `The bearer token lacks the scope ${scope}.`, { detail: scope })
+}
+
+/** Writes the hour of a token's use, once an hour; no request waits for it or fails with it. */
+function noteUse(store: Store, token: Token, nowMs: number): void {
+  const usedAtMs = nowMs - (nowMs % hourMs)
+  if (token.lastUsedAtMs !== null && token.lastUsedAtMs >= usedAtMs) return
+  store.noteTokenUse(token.id, usedAtMs).catch(() => {})
+}

@@ -1,0 +1,22 @@
+// Creating a plant: never an overwrite, and a retry that carries its key is no conflict.
+import { Failure } from './failure.ts'
+import type { KeptPlant, Plant } from './plant.ts'
+import type { Store } from './store.ts'
+
+export async function createPlant(store: Store, account: string, plant: KeptPlant): Promise<Plant> {
+  const existing = await store.createPlant(account, plant)
+  if (existing !== undefined) refuseUnlessRetried(plant, existing)
+  return plant
+}
+
+function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
+  if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey) {
+    throw new Failure('id-taken', 'id is already taken by another plant of this account.')
+  }
+  if (plant.name !== existing.name || plant.tag !== existing.tag) {
+    throw new Failure(
+      'idempotency-key-reused',
+      'Idempotency-Key was first sent with another name or tag for this id; use a new key for a new plant.',
+    )
+  }
+}

@@ -1,0 +1,55 @@
+// Issuing a token: the one moment at which its plain text exists.
+import type { Store } from './store.ts'
+import { type PlainToken, plainTokenFrom, type Scope, type Token, tokenRandomBytes } from './token.ts'
+
+/** The world outside, passed in so that tests can hold it still. */
+export interface Surroundings {
+  readonly nowMs: () => number
+  readonly randomBytes: (count: number) => Uint8Array
+}
+
+export interface TokenRequest {
+  readonly account: string
+  readonly label: string
+  readonly scopes: readonly Scope[]
+  /** How long the token lasts, or null for as long as it is not revoked. */
+  readonly lifetimeMs: number | null
+}
+
+export interface IssuedToken {
+  readonly plain: PlainToken
+  readonly token: Token
+}
+
+const tokenIdBytes = 6
+
+export async function issueToken(store: Store, request: TokenRequest, surroundings: Surroundings): Promise<IssuedToken> {
+  const issued = newToken(request, surroundings)
+  await store.issueToken(issued.token, issued.plain.hash())
+  return issued
+}
+
+/** Issues a token where the store holds none at all; otherwise does nothing and answers undefined. */
+export async function issueFirstToken(
+  store: Store,
+  request: TokenRequest,
+  surroundings: Surroundings,
+): Promise<IssuedToken | undefined> {
+  const issued = newToken(request, surroundings)
+  return (await store.issueFirstToken(issued.token, issued.plain.hash())) ? issued : undefined
+}
+
+function newToken(request: TokenRequest, { nowMs, randomBytes }: Surroundings): IssuedToken {
+  const createdAtMs = nowMs()
+  const token: Token = {
+    id: Buffer.from(randomBytes(tokenIdBytes)).toString('hex'),
+    account: request.account,
+    label: request.label,
+    scopes: request.scopes,
+    createdAtMs,
+    expiresAtMs: request.lifetimeMs === null ? null : createdAtMs + request.lifetimeMs,
+    revokedAtMs: null,
+    lastUsedAtMs: null,
+  }
+  return { plain: plainTokenFrom(randomBytes(tokenRandomBytes)), token }
+}

@@ -1,0 +1,95 @@
+// Listing plants: up to a thousand as one snapshot, more than that as a walk in pages, so that
+// neither memory nor a snapshot is held for a slow reader.
+import { Failure } from './failure.ts'
+import type { IdentifiedPlant } from './plant.ts'
+import type { Page, Store } from './store.ts'
+
+/** Plants in one page, and so the longest list that is one snapshot. */
+export const pagePlants = 1000
+
+export interface ListRequest {
+  /** Only plants with an id above this one. */
+  readonly after?: bigint | undefined
+  /** No more plants than this; absent: every plant. */
+  readonly limit?: number | undefined
+}
+
+export interface PlantList {
+  /** The first plants, in ascending order of id. */
+  readonly plants: readonly IdentifiedPlant[]
+  /** The plants after the first ones, in pages; undefined where the first ones are all. */
+  readonly rest: AsyncIterable<readonly IdentifiedPlant[]> | undefined
+  /** Where the list goes on, when its limit cut it: the last id within the limit. */
+  readonly next: bigint | undefined
+}
+
+export async function listPlants(store: Store, account: string, request: ListRequest): Promise<PlantList> {
+  const { after, limit = Number.POSITIVE_INFINITY } = request
+  if (limit === 0) return { plants: [], rest: undefined, next: undefined }
+  const first = await store.listPlants(account, { after, limit: Math.min(limit, pagePlants) })
+  if (!first.more) return { plants: first.plants, rest: undefined, next: undefined }
+  if (first.plants.length === limit) return { plants: first.plants, rest: undefined, next: lastId(first) }
+
+  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit)
+  const remaining = limit - first.plants.length
+  return { plants: first.plants, rest: walk(store, account, lastId(first), end.upTo, remaining), next: end.next }
+}
+
+interface LimitEnd {
+  /** The last plant within the limit, or undefined where there are fewer plants. */
+  readonly upTo: bigint | undefined
+  /** The same where further plants follow it, else undefined. */
+  readonly next: bigint | undefined
+}
+
+const noEnd: LimitEnd = { upTo: undefined, next: undefined }
+
+/** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
+async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number): Promise<LimitEnd> {
+  let upTo = after
+  for (let counted = 0; counted < limit; counted += pagePlants) {
+    upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
+    if (upTo === undefined) return noEnd
+    await turnOfOthers()
+  }
+  const following = await store.nthPlantId(account, upTo, 1)
+  return { upTo, next: following === undefined ? undefined : upTo }
+}
+
+/**
+ * The pages after an id. Where the list ends was said before the first of them, so the walk ends at
+ * that very plant; where others created so many plants meanwhile that the limit would be exceeded, it
+ * breaks off, because a list that silently leaves one out would be a lie.
+ */
+async function* walk(
+  store: Store,
+  account: string,
+  start: bigint,
+  upTo: bigint | undefined,
+  remaining: number,
+): AsyncGenerator<readonly IdentifiedPlant[]> {
+  let after = start
+  let left = remaining
+  for (;;) {
+    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, pagePlants) })
+    if (page.plants.length > 0) yield page.plants
+    if (!page.more) return
+    left -= page.plants.length
+    if (left === 0) {
+      throw new Failure('store-unavailable', 'The list was overtaken by new plants; ask for it with a smaller limit.')
+    }
+    after = lastId(page)
+    await turnOfOthers()
+  }
+}
+
+function lastId(page: Page): bigint {
+  const last = page.plants.at(-1)
+  if (last === undefined) throw new RangeError('a page with more plants after it holds at least one')
+  return last.id
+}
+
+/** Lets everything else that waits for the event loop go first. */
+function turnOfOthers(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

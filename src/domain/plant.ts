@@ -1,0 +1,17 @@
+// The nouns of a plant. What travels over the wire is src/contract's affair.
+
+/** A plant as its readers see it. `tag` is null where the plant has none. */
+export interface Plant {
+  readonly name: string
+  readonly tag: string | null
+}
+
+/** A plant with its identifier: a signed 64-bit integer, unique within its account. */
+export interface IdentifiedPlant extends Plant {
+  readonly id: bigint
+}
+
+/** A plant as it is kept: with the idempotency key that its create carried, or null. */
+export interface KeptPlant extends IdentifiedPlant {
+  readonly idempotencyKey: string | null
+}

@@ -1,0 +1,82 @@
+// What the service asks of a store: each promise is written here once and held by the
+// conformance suite (test/stores/conformance.ts) on every store there is.
+import type { IdentifiedPlant, KeptPlant } from './plant.ts'
+import type { Token, TokenHash } from './token.ts'
+
+/** A store that answers from memory or a local file may answer at once; one over a network cannot. */
+export type Answer<Value> = Value | Promise<Value>
+
+/** A part of an account's list, as it stood at one moment. */
+export interface Page {
+  /** In ascending order of id. */
+  readonly plants: readonly IdentifiedPlant[]
+  /** Whether the account held further plants after these at that moment. */
+  readonly more: boolean
+}
+
+export interface PlantRange {
+  /** Only plants with an id above this one. */
+  readonly after?: bigint | undefined
+  /** Only plants with an id up to this one. */
+  readonly upTo?: bigint | undefined
+  /** No more plants than this. */
+  readonly limit: number
+}
+
+/**
+ * Every operation is one atomic step on one account, and fails in one of two ways only: with
+ * `store-unavailable`, when it did nothing, or, for a write, with `outcome-unknown`.
+ *
+ * A write that has returned is durable: it survives the death of the process and of the machine.
+ * A read that starts after a write has returned sees it. Accounts never touch one another.
+ */
+export interface Store {
+  /**
+   * Keeps a plant. Where the account already holds the id nothing changes, and the answer is the
+   * plant that is there; otherwise it is undefined. Of several creators of one id exactly one
+   * gets undefined. An id is free again once its plant is deleted.
+   */
+  createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined>
+
+  /** Removes a plant; says whether it was there. Of several removers of one plant exactly one gets true. */
+  deletePlant(account: string, id: bigint): Promise<boolean>
+
+  /**
+   * The first plants of a range, as one snapshot. A page may end early, with `more` set, where
+   * its plants exceed `pageTextMax`; it then holds at least one.
+   */
+  listPlants(account: string, range: PlantRange): Answer<Page>
+
+  /** The id of the n-th plant of an account above `after`, counting from 1, or undefined where there are fewer. */
+  nthPlantId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
+
+  /** Keeps a token's record under its hash. Takes effect at once for every process on this store. */
+  issueToken(token: Token, hash: TokenHash): Promise<void>
+
+  /** As `issueToken`, but only where the store holds no token at all; says whether it did. */
+  issueFirstToken(token: Token, hash: TokenHash): Promise<boolean>
+
+  /** The token under a hash, usable or not. Sees what any process has written before. */
+  findToken(hash: TokenHash): Answer<Token | undefined>
+
+  /** All tokens, of one account or of all, oldest first. */
+  listTokens(account?: string): Answer<readonly Token[]>
+
+  /** Marks a token as revoked and answers its record; undefined where there is none. A second time changes nothing. */
+  revokeToken(id: string, nowMs: number): Promise<Token | undefined>
+
+  /** Notes when a token was last used. */
+  noteTokenUse(id: string, usedAtMs: number): Promise<void>
+
+  /** Returns once the store has shown that it can both read and write. */
+  ready(): Promise<void>
+
+  /** Finishes every write that was asked for, then lets go of all resources. */
+  close(): Promise<void>
+}
+
+/**
+ * Text in one page, in UTF-16 code units of names and tags, after which the page ends early: what
+ * one list may hold in memory, whatever its plants weigh.
+ */
+export const pageTextMax = 16 * 1024 * 1024

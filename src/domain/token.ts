@@ -1,0 +1,102 @@
+// A token's form, its secret and its public record. The plain text exists only in the hands of
+// its owner: what the service keeps is a hash.
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+export const scopes = ['plants:read', 'plants:write'] as const
+export type Scope = (typeof scopes)[number]
+
+/** Longest account name and label, in UTF-16 code units. */
+export const accountLengthMax = 255
+export const labelLengthMax = 255
+
+/** Everything that is known of a token, which is not the token. Times are Unix milliseconds. */
+export interface Token {
+  /** Public name of the token, for listing and revoking it. */
+  readonly id: string
+  readonly account: string
+  readonly label: string
+  readonly scopes: readonly Scope[]
+  readonly createdAtMs: number
+  readonly expiresAtMs: number | null
+  readonly revokedAtMs: number | null
+  /** When it was last used, to the hour. */
+  readonly lastUsedAtMs: number | null
+}
+
+declare const hashed: unique symbol
+/** SHA-256 of a token's plain text: 32 bytes, the only trace of it that is stored. */
+export type TokenHash = Uint8Array & { readonly [hashed]: true }
+
+/** The plain text of a token. It shows itself only where `reveal` is called. */
+export class PlainToken {
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  reveal(): string {
+    return this.#text
+  }
+
+  hash(): TokenHash {
+    return hashOf(this.#text)
+  }
+
+  toString(): string {
+    return 'plants_[redacted]'
+  }
+
+  toJSON(): string {
+    return this.toString()
+  }
+}
+
+const prefix = 'plants_'
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 62 ** 43 is the first power of 62 above 2 ** 256. */
+const secretLength = 43
+/** 62 ** 6 is the first power of 62 above 2 ** 32. */
+const checkLength = 6
+const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
+
+/** How many random bytes a token holds. */
+export const tokenRandomBytes = 32
+
+/** Makes a token from 32 random bytes: `plants_`, the bytes in base62, and a CRC-32 of all that. */
+export function plainTokenFrom(random: Uint8Array): PlainToken {
+  if (random.length !== tokenRandomBytes) throw new RangeError(`a token takes ${tokenRandomBytes} random bytes`)
+  const secret = BigInt(`0x${Buffer.from(random).toString('hex')}`)
+  const body = prefix + base62(secret, secretLength)
+  return new PlainToken(body + checkOf(body))
+}
+
+/**
+ * The hash under which a token is stored, or undefined where the text cannot be a token: wrong
+ * form, or a check that does not fit. A typing mistake is thus refused without a look-up.
+ */
+export function tokenHashOf(text: string): TokenHash | undefined {
+  if (!form.test(text)) return undefined
+  const body = text.slice(0, -checkLength)
+  return checkOf(body) === text.slice(-checkLength) ? hashOf(text) : undefined
+}
+
+/** Whether a token opens anything at this time. */
+export function isUsable(token: Token, nowMs: number): boolean {
+  return token.revokedAtMs === null && (token.expiresAtMs === null || nowMs < token.expiresAtMs)
+}
+
+function hashOf(text: string): TokenHash {
+  return hash('sha256', text, 'buffer') as unknown as TokenHash
+}
+
+function checkOf(body: string): string {
+  return base62(crc32(body), checkLength)
+}
+
+function base62(value: bigint | number, length: number): string {
+  let text = ''
+  for (let rest = BigInt(value); rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text
+  return text.padStart(length, '0')
+}

@@ -1,0 +1,97 @@
+// The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
+// refuses by throwing a Failure, and this is the only place that catches one.
+import { readJson } from '../contract/json.ts'
+import { type Operation, readInput } from '../contract/operations.ts'
+import type { Refusal } from '../contract/refusals.ts'
+import type { Failure } from '../domain/failure.ts'
+import type { RequestEntry } from '../log.ts'
+import type { Context, Limits } from './context.ts'
+import { type Handled, handlers } from './handlers.ts'
+import { identify } from './identify.ts'
+import { match, type Route } from './match.ts'
+import { readBody, requireJson } from './readBody.ts'
+import { asFailure, refuse } from './refuse.ts'
+import type { Reply } from './reply.ts'
+import { respond } from './respond.ts'
+
+export function answerer(context: Context): (request: Request) => Promise<Response> {
+  return async function answer(request) {
+    const entry = beginEntry(request, context)
+    let reply: Reply
+    try {
+      const route = match(request)
+      entry.route = route.operation.path
+      const caller = await callerOf(request, route.operation, context)
+      entry.account = caller?.account
+      const input = await read(request, route, context.limits)
+      reply = await handle({ context, route, caller, input })
+    } catch (error) {
+      const failure = asFailure(error)
+      logCause(failure, entry, context)
+      reply = withoutUnreadBody(request, refuse(failure), context.limits)
+    }
+    return respond(request, withOwnHeaders(request, reply, context), (ending) => context.log.request(entry, reply.status, ending))
+  }
+}
+
+function beginEntry({ method, headers }: Request, { newRequestId }: Context): RequestEntry {
+  return {
+    startedMs: performance.now(),
+    requestId: sentRequestId(headers) ?? newRequestId(),
+    method,
+    route: undefined,
+    account: undefined,
+  }
+}
+
+async function callerOf({ headers }: Request, { access }: Operation, { store, nowMs }: Context) {
+  return access === 'public' ? undefined : await identify(headers.get('authorization'), access, store, nowMs())
+}
+
+async function read(request: Request, { operation, pathParameter, query }: Route, limits: Limits) {
+  let body: ReturnType<typeof readJson> | undefined
+  if (operation.body !== undefined) {
+    requireJson(request.headers)
+    body = readJson(await readBody(request, limits.bodyBytesMax))
+  }
+  const queried = query === '' ? undefined : new URLSearchParams(query)
+  return readInput(
+    operation,
+    { path: pathParameter, query: (name) => queried?.getAll(name), header: (name) => request.headers.get(name) },
+    body,
+  )
+}
+
+/** The table of handlers is typed entry by entry; which entry this is, only the route knows. */
+function handle(handled: { [Part in keyof Handled]: unknown } & { readonly route: Route }): Reply | Promise<Reply> {
+  const handler = handlers[handled.route.id] as (handled: unknown) => Reply | Promise<Reply>
+  return handler(handled)
+}
+
+/** Logs what the caller is not told: the defect or the outage behind a refusal. */
+function logCause({ refusal, message, cause }: Failure<Refusal>, { requestId }: RequestEntry, { log }: Context): void {
+  if (cause !== undefined && refusal !== 'request-malformed') log.failure(message, { requestId, cause })
+}
+
+/** A body that was refused unread and may be large is not waited for: the connection ends with the answer. */
+function withoutUnreadBody({ headers, bodyUsed }: Request, reply: Reply, { bodyBytesMax }: Limits): Reply {
+  const declared = headers.get('content-length')
+  const small = declared === null ? headers.get('transfer-encoding') === null : Number(declared) <= bodyBytesMax
+  return bodyUsed || small ? reply : { ...reply, headers: { ...reply.headers, Connection: 'close' } }
+}
+
+/** The request id goes back to the client that sent one; while the service stops, connections end with their answer. */
+function withOwnHeaders({ headers }: Request, reply: Reply, { isStopping }: Context): Reply {
+  const requestId = sentRequestId(headers)
+  if (requestId === undefined && !isStopping()) return reply
+  const own = {
+    ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }),
+    ...(isStopping() ? { Connection: 'close' } : {}),
+  }
+  return { ...reply, headers: { ...reply.headers, ...own } }
+}
+
+function sentRequestId(headers: Headers): string | undefined {
+  const sent = headers.get('x-request-id')
+  return sent !== null && /^[!-~]{1,128}$/.test(sent) ? sent : undefined
+}

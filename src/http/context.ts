@@ -1,0 +1,26 @@
+// What every request is answered with: the store, the clock, the limits, the log.
+import { bodyBytesMax } from '../contract/plants.ts'
+import type { Store } from '../domain/store.ts'
+import type { Log } from '../log.ts'
+import type { Pages } from './pages.ts'
+
+/** Bounds on what one request may cost. */
+export interface Limits {
+  readonly bodyBytesMax: number
+  /** How long headers may take to arrive, and how long a connection may stand still. */
+  readonly idleSeconds: number
+}
+
+export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60 }
+
+export interface Context {
+  readonly store: Store
+  readonly log: Log
+  readonly limits: Limits
+  readonly pages: Pages
+  readonly nowMs: () => number
+  /** Names a request that came without an X-Request-Id. */
+  readonly newRequestId: () => string
+  /** Turns true when the service has begun to stop. */
+  readonly isStopping: () => boolean
+}

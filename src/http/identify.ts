@@ -1,0 +1,20 @@
+// Second step: who is asking. It looks at nothing but the Authorization header.
+import { authenticate, type Caller, requireScope } from '../domain/authenticate.ts'
+import { Failure } from '../domain/failure.ts'
+import type { Store } from '../domain/store.ts'
+import type { Scope } from '../domain/token.ts'
+
+export async function identify(authorization: string | null, scope: Scope, store: Store, nowMs: number): Promise<Caller> {
+  const caller = await authenticate(store, bearerToken(authorization), nowMs)
+  requireScope(caller, scope)
+  return caller
+}
+
+/** The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case. */
+function bearerToken(authorization: string | null): string {
+  const credentials = authorization === null ? null : /^bearer(?: +(.*))?$/i.exec(authorization)
+  if (credentials === null) {
+    throw new Failure('token-missing', 'A bearer token is needed: send Authorization: Bearer TOKEN.')
+  }
+  return credentials[1] ?? ''
+}

@@ -1,0 +1,61 @@
+// Third step, where an operation takes a body: its media type, its size, its bytes.
+import type { Refusal } from '../contract/refusals.ts'
+import { Failure } from '../domain/failure.ts'
+
+const jsonType = /^application\/json *(?:;|$)/i
+const charset = /; *charset *= *"?([^";]*)"?/i
+
+/** Refuses a body that is not declared as plain JSON in UTF-8. Without Content-Type it is read as that. */
+export function requireJson(headers: Headers): void {
+  const type = headers.get('content-type')
+  if (type !== null && type !== 'application/json' && !isJson(type)) {
+    throw new Failure<Refusal>('media-type-unsupported', 'Content-Type must be application/json, in UTF-8.')
+  }
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
+    throw new Failure<Refusal>('encoding-unsupported', 'Content-Encoding must be identity or left out.')
+  }
+}
+
+function isJson(type: string): boolean {
+  const declared = charset.exec(type)?.[1] ?? 'utf-8'
+  return jsonType.test(type) && declared.trim().toLowerCase() === 'utf-8'
+}
+
+/** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. */
+export async function readBody(request: Request, limitBytes: number): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length')
+  if (declared === null) return readChunks(request.body, limitBytes)
+  if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
+  return new Uint8Array(await complete(request.arrayBuffer()))
+}
+
+async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = body.getReader()
+  for (;;) {
+    const { done, value } = await complete(reader.read())
+    if (done) return Buffer.concat(chunks)
+    length += value.byteLength
+    if (length > limitBytes) {
+      await reader.cancel()
+      throw tooLarge(limitBytes)
+    }
+    chunks.push(value)
+  }
+}
+
+/** A body that breaks off is the sender's failure, not the service's. */
+async function complete<Value>(reading: Promise<Value>): Promise<Value> {
+  try {
+    return await reading
+  } catch (cause) {
+    throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', { cause })
+  }
+}
+
+function tooLarge(limitBytes: number): Failure<Refusal> {
+  return new Failure<Refusal>('body-too-large', `The body must not exceed ${limitBytes} bytes.`)
+}

@@ -1,0 +1,48 @@
+// Last step: a reply becomes a Response, and its end is told once, with the bytes that were sent.
+import type { Reply } from './reply.ts'
+
+/** How an answer ended: `complete` is false where the client left or a list broke off. */
+export interface Ending {
+  readonly bytes: number
+  readonly complete: boolean
+}
+
+export function respond(request: Request, { status, headers, body }: Reply, ended: (ending: Ending) => void): Response {
+  const head = request.method === 'HEAD'
+  if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
+    ended({ bytes: head || body === null ? 0 : Buffer.byteLength(body), complete: true })
+    return new Response(body, { status, headers })
+  }
+  if (!head) return new Response(stream(body, ended), { status, headers })
+  ended({ bytes: 0, complete: true })
+  return new Response(new ReadableStream(), { status, headers })
+}
+
+const encoder = new TextEncoder()
+
+/** Asks for the next part only when the connection has room for it. An error cuts the connection. */
+function stream(parts: AsyncIterable<string>, ended: (ending: Ending) => void): ReadableStream<Uint8Array> {
+  const iterator = parts[Symbol.asyncIterator]()
+  let bytes = 0
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    try {
+      const { done, value } = await iterator.next()
+      if (done) {
+        ended({ bytes, complete: true })
+        controller.close()
+        return
+      }
+      const chunk = encoder.encode(value)
+      bytes += chunk.byteLength
+      controller.enqueue(chunk)
+    } catch (error) {
+      ended({ bytes, complete: false })
+      controller.error(error)
+    }
+  }
+  const cancel = async (): Promise<void> => {
+    await iterator.return?.()
+    ended({ bytes, complete: false })
+  }
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
+}

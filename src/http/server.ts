@@ -1,0 +1,60 @@
+// The edge to the network, and the only file that knows Bun.serve.
+import type { Log } from '../log.ts'
+import { asFailure, refuse } from './refuse.ts'
+
+/** A server that could not start: `message` is one sentence for the operator. */
+export class ListenRefused extends Error {}
+
+export interface Server {
+  readonly url: string
+  /** Takes no new connections; resolves when every request under way is answered. */
+  readonly stop: () => Promise<void>
+}
+
+export interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  /** How long headers may take, and how long a connection may stand still. */
+  readonly idleSeconds: number
+}
+
+export function listen(
+  { host, port, idleSeconds }: ListenOptions,
+  answer: (request: Request) => Promise<Response>,
+  log: Log,
+): Server {
+  const server = explained(host, port, () =>
+    Bun.serve({
+      hostname: host,
+      port,
+      development: false,
+      idleTimeout: idleSeconds,
+      // The limit on bodies is ours (readBody.ts), because this one would answer without an Error body.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch: answer,
+      error: (cause) => {
+        log.failure('An answer could not be made.', { cause })
+        const { status, headers, body } = refuse(asFailure(cause))
+        return new Response(body as string, { status, headers })
+      },
+    }),
+  )
+  const shownHost = host.includes(':') ? `[${host}]` : host
+  return { url: `http://${shownHost}:${server.port}`, stop: () => server.stop(false) }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission is denied; ports below 1024 are for root',
+  EADDRINUSE: 'another program listens there; choose another --port, or 0 for a free one',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'no such host is known',
+}
+
+function explained<Value>(host: string, port: number, bind: () => Value): Value {
+  try {
+    return bind()
+  } catch (cause) {
+    const reason = reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used'
+    throw new ListenRefused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
+  }
+}

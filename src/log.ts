@@ -1,0 +1,164 @@
+// The log: a line for each request and a few for the life of the service. JSON for programs, plain
+// text on a terminal. A line costs the request a string; the writing happens elsewhere, in bulk.
+import { write } from 'node:fs'
+
+/** A request while it is under way. `route` is the path template, `account` who was recognised. */
+export interface RequestEntry {
+  readonly startedMs: number
+  readonly requestId: string
+  readonly method: string
+  route: string | undefined
+  account: string | undefined
+}
+
+export interface Log {
+  /** One line when a request is answered. `complete` is false where the answer broke off. */
+  request(entry: RequestEntry, status: number, ending: { readonly bytes: number; readonly complete: boolean }): void
+  /** What went wrong, with its cause, for the operator alone. */
+  failure(message: string, details: { readonly requestId?: string; readonly cause: unknown }): void
+  /** Something the operator should know. */
+  note(message: string): void
+  /** Writes what is left; gives up on a reader that does not take it within a second. */
+  close(): Promise<void>
+}
+
+/** Where lines go: a file descriptor, and whether a person reads it. */
+export interface LogTarget {
+  readonly descriptor: number
+  readonly terminal: boolean
+}
+
+/** How long a line may wait for others to be written with it. */
+const gatherMs = 20
+/** How long to wait where the reader of a pipe is behind. */
+const retryMs = 50
+/** How long the end of the process may wait for that reader. */
+const closeMs = 1000
+/** Lines that wait beyond this, in UTF-16 code units, are dropped and counted rather than kept. */
+const waitingMax = 4 * 1024 * 1024
+
+export function openLog(target: LogTarget, nowMs: () => number): Log {
+  const lines = new LineWriter(target.descriptor, (dropped) =>
+    formatNote(`${dropped} log lines were dropped because their reader was behind`),
+  )
+  const { formatRequest, formatFailure, formatNote } = target.terminal ? plainFormat(nowMs) : jsonFormat(nowMs)
+  return {
+    request: (entry, status, ending) => lines.add(formatRequest(entry, status, ending)),
+    failure: (message, details) => lines.add(formatFailure(message, details)),
+    note: (message) => lines.add(formatNote(message)),
+    close: () => lines.close(),
+  }
+}
+
+interface Format {
+  readonly formatRequest: (...of: Parameters<Log['request']>) => string
+  readonly formatFailure: (...of: Parameters<Log['failure']>) => string
+  readonly formatNote: (message: string) => string
+}
+
+function jsonFormat(nowMs: () => number): Format {
+  const time = (): string => new Date(nowMs()).toISOString()
+  return {
+    // Written out because a line is paid for by every request: only what a client chose needs escaping.
+    formatRequest: ({ startedMs, requestId, method, route, account }, status, { bytes, complete }) =>
+      `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status},` +
+      `"durationMs":${durationMs(startedMs)},"bytes":${bytes},"account":${quoted(account)},"requestId":${quoted(requestId)}` +
+      `${complete ? '' : ',"complete":false'}}\n`,
+    formatFailure: (message, { requestId, cause }) =>
+      `${JSON.stringify({ time: time(), level: 'error', message, requestId, cause: describe(cause) })}\n`,
+    formatNote: (message) => `${JSON.stringify({ time: time(), level: 'info', message })}\n`,
+  }
+}
+
+function plainFormat(nowMs: () => number): Format {
+  const time = (): string => new Date(nowMs()).toISOString().slice(11, 23)
+  return {
+    formatRequest: ({ startedMs, method, route, account }, status, { bytes, complete }) =>
+      `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status} ${durationMs(startedMs)} ms ${bytes} B` +
+      `${account === undefined ? '' : ` ${printable(account)}`}${complete ? '' : ' (broken off)'}\n`,
+    formatFailure: (message, { requestId, cause }) =>
+      `${time()} ${message}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause)}\n`,
+    formatNote: (message) => `${time()} ${message}\n`,
+  }
+}
+
+function quoted(text: string | undefined): string {
+  return text === undefined ? 'null' : JSON.stringify(text)
+}
+
+/** Milliseconds since a moment, to the microsecond. */
+function durationMs(startedMs: number): number {
+  return Math.round((performance.now() - startedMs) * 1000) / 1000
+}
+
+/** An account's name as it may be shown on a terminal, where control characters would act. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const stack = cause.stack ?? String(cause)
+  return cause.cause === undefined ? stack : `${stack}\nbecause of ${describe(cause.cause)}`
+}
+
+/** Writes lines in bulk, off the event loop, one write at a time; bounded where the reader is slow. */
+class LineWriter {
+  readonly #descriptor: number
+  readonly #droppedLine: (dropped: number) => string
+  #waiting = ''
+  #dropped = 0
+  #underWay: Buffer | undefined
+  #gathering = false
+  #closed: (() => void) | undefined
+
+  constructor(descriptor: number, droppedLine: (dropped: number) => string) {
+    this.#descriptor = descriptor
+    this.#droppedLine = droppedLine
+  }
+
+  add(line: string): void {
+    if (this.#waiting.length > waitingMax) {
+      this.#dropped += 1
+      return
+    }
+    this.#waiting += line
+    if (this.#underWay !== undefined || this.#gathering) return
+    this.#gathering = true
+    setTimeout(() => this.#writeNext(), gatherMs).unref()
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#closed = resolve
+      setTimeout(resolve, closeMs).unref()
+      if (this.#underWay === undefined) this.#writeNext()
+    })
+  }
+
+  #writeNext(): void {
+    this.#gathering = false
+    if (this.#waiting === '') {
+      this.#closed?.()
+      return
+    }
+    const dropped = this.#dropped === 0 ? '' : this.#droppedLine(this.#dropped)
+    this.#dropped = 0
+    this.#write(Buffer.from(this.#waiting + dropped))
+    this.#waiting = ''
+  }
+
+  #write(bytes: Buffer): void {
+    this.#underWay = bytes
+    write(this.#descriptor, bytes, (error, written) => {
+      if (error?.code === 'EAGAIN') {
+        setTimeout(() => this.#write(bytes), retryMs).unref()
+        return
+      }
+      this.#underWay = undefined
+      // Any other error means that nobody reads the log any more; the service goes on without it.
+      if (error === null && written < bytes.length) this.#write(bytes.subarray(written))
+      else this.#writeNext()
+    })
+  }
+}

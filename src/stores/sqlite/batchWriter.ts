@@ -1,0 +1,84 @@
+// Applies a batch of writes in one transaction, and so with one sync of the disk. It runs in the
+// writer's thread (writer.ts) and knows nothing of it.
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+type Parameters = readonly (string | number | null)[]
+
+/** A write and its SQL parameters. 64-bit integers travel in decimal, blobs in hexadecimal. */
+export type Write = readonly [name: WriteName, ...parameters: Parameters]
+
+/** A plant that was already there when another was to be created under its id. */
+export interface ExistingPlant {
+  readonly name: string
+  readonly tag: string | null
+  readonly idempotency_key: string | null
+}
+
+/** What became of a write: how many rows it changed, or the plant that was in its way. */
+export type Outcome = number | ExistingPlant
+
+/** What became of a batch: the outcome of each write, or why none counts. `undone`: surely nothing was written. */
+export type BatchOutcome = { readonly outcomes: readonly Outcome[] } | { readonly failed: string; readonly undone: boolean }
+
+const statements = {
+  createPlant: 'insert into plants values (?, cast(? as integer), ?, ?, ?) on conflict do nothing',
+  deletePlant: 'delete from plants where account = ? and id = cast(? as integer)',
+  issueToken: 'insert into tokens values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?)',
+  issueFirstToken: 'insert into tokens select unhex(?), ?, ?, ?, ?, ?, ?, ?, ? where not exists (select 1 from tokens)',
+  revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
+  noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
+  /** Changes nothing, but takes the write lock: shows that the file can be written to. */
+  probe: 'delete from plants where false',
+} as const
+
+export type WriteName = keyof typeof statements
+
+/** https://sqlite.org/rescode.html: the commit found the disk full or the file locked, before it took effect. */
+const undoneCodes = new Set([5, 13])
+
+export class BatchWriter {
+  readonly #database: DatabaseSync
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  readonly #writes: Readonly<Record<WriteName, StatementSync>>
+  readonly #existing: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#begin = database.prepare('begin immediate')
+    this.#commit = database.prepare('commit')
+    const prepared = Object.entries(statements).map(([name, sql]) => [name, database.prepare(sql)] as const)
+    this.#writes = Object.fromEntries(prepared) as Record<WriteName, StatementSync>
+    this.#existing = database.prepare(
+      'select name, tag, idempotency_key from plants where account = ? and id = cast(? as integer)',
+    )
+  }
+
+  apply(batch: readonly Write[]): BatchOutcome {
+    let outcomes: Outcome[]
+    try {
+      this.#begin.run()
+      outcomes = batch.map((write) => this.#apply(write))
+    } catch (error) {
+      return this.#failed(error, true)
+    }
+    try {
+      this.#commit.run()
+    } catch (error) {
+      return this.#failed(error, undoneCodes.has((error as { errcode?: number }).errcode ?? 0))
+    }
+    return { outcomes }
+  }
+
+  #apply([name, ...parameters]: Write): Outcome {
+    const changes = Number(this.#writes[name].run(...parameters).changes)
+    if (name !== 'createPlant' || changes === 1) return changes
+    const [account, id] = parameters as [string, string]
+    return this.#existing.get(account, id) as unknown as ExistingPlant
+  }
+
+  #failed(error: unknown, undone: boolean): BatchOutcome {
+    if (this.#database.isTransaction) this.#database.exec('rollback')
+    return { failed: error instanceof Error ? error.message : String(error), undone }
+  }
+}

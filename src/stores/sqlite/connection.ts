@@ -1,0 +1,55 @@
+// Opening the database file: for its owner alone, in WAL mode, synced at every commit.
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { ForeignDatabase } from './schema.ts'
+
+/** How long a statement waits for another process that holds the file's write lock. */
+export const lockWaitMs = 10_000
+
+/**
+ * A connection to an existing file. synchronous = full makes every commit wait until the log is on
+ * the disk: with less, SQLite would acknowledge writes that a power cut takes back.
+ */
+export function connect(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: lockWaitMs })
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma trusted_schema = off')
+  return database
+}
+
+/** Makes the file where there is none, readable by its owner alone; SQLite gives its log the same mode. */
+export function prepareFile(path: string, create: boolean): void {
+  if (existsSync(path)) return
+  if (!create) throw new ForeignDatabase('there is no such file; check --store')
+  closeSync(openSync(path, 'ax', 0o600))
+}
+
+/** A store that cannot be opened: `message` is one sentence for the operator. */
+export class StoreRefused extends Error {}
+
+/** SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something about. */
+const reasons: Readonly<Record<number, string>> = {
+  5: 'another process holds its write lock',
+  8: 'it cannot be written to',
+  10: 'the disk failed to read or write it',
+  11: 'the file is damaged',
+  13: 'the disk is full',
+  14: 'it cannot be opened; check that its folder exists and is writable',
+  26: 'the file is not a database',
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission is denied',
+  EISDIR: 'it is a folder',
+  ENOENT: 'its folder does not exist',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is not a folder',
+  EROFS: 'the file system is read-only',
+}
+
+/** The sentence for whatever kept a file from being opened. */
+export function refusal(path: string, error: unknown): StoreRefused {
+  const { errcode, code } = error as { errcode?: number; code?: string }
+  const known = error instanceof ForeignDatabase ? error.message : (systemReasons[code ?? ''] ?? reasons[(errcode ?? 0) & 0xff])
+  const reason = known ?? (error instanceof Error ? error.message : String(error))
+  return new StoreRefused(`The store ${path} cannot be used: ${reason}.`, { cause: error })
+}

@@ -1,0 +1,68 @@
+// The tables, as numbered steps forward. A step that has been released is never changed.
+import type { DatabaseSync } from 'node:sqlite'
+
+/** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
+export const applicationId = 0x706c616e
+
+/** Step n takes a database from version n to n + 1; the version is in the file's header (user_version). */
+const steps: readonly string[] = [
+  `create table plants (
+     account text not null,
+     id integer not null,
+     name text not null,
+     tag text,
+     idempotency_key text,
+     primary key (account, id)
+   ) strict, without rowid;
+
+   create table tokens (
+     hash blob not null primary key,
+     id text not null unique,
+     account text not null,
+     label text not null,
+     scopes text not null,
+     created_at_ms integer not null,
+     expires_at_ms integer,
+     revoked_at_ms integer,
+     last_used_at_ms integer
+   ) strict, without rowid;`,
+]
+
+export const schemaVersion = steps.length
+
+/** Brings a database to the current version, or does nothing at all. */
+export function migrate(database: DatabaseSync): void {
+  database.exec('begin immediate')
+  try {
+    const found = version(database)
+    for (const step of steps.slice(found)) database.exec(step)
+    if (found < schemaVersion) database.exec(`pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`)
+    database.exec('commit')
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}
+
+/** The version of a database; 0 where it is new. Throws where it is not ours, or of a later release. */
+function version(database: DatabaseSync): number {
+  const owner = pragma(database, 'application_id')
+  const tables = database.prepare('select count(*) as tables from sqlite_schema').get() as { tables: number }
+  if (owner !== applicationId && (owner !== 0 || tables.tables > 0)) {
+    throw new ForeignDatabase('it is a database of another program')
+  }
+  const found = pragma(database, 'user_version')
+  if (found > schemaVersion) {
+    throw new ForeignDatabase(
+      `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
+    )
+  }
+  return found
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return (database.prepare(`pragma ${name}`).get() as Record<string, number>)[name] ?? 0
+}
+
+/** The file holds a database that this version must not touch. */
+export class ForeignDatabase extends Error {}

@@ -1,0 +1,169 @@
+// The store on SQLite: reads on the caller's thread, which the page cache answers, and writes in
+// batches on a thread of their own, which waits for the disk.
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { Failure } from '../../domain/failure.ts'
+import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
+import { type Page, type PlantRange, pageTextMax, type Store } from '../../domain/store.ts'
+import type { Scope, Token, TokenHash } from '../../domain/token.ts'
+import type { Outcome, Write } from './batchWriter.ts'
+import { connect, prepareFile, refusal } from './connection.ts'
+import { GroupCommit } from './groupCommit.ts'
+import { migrate } from './schema.ts'
+import { writerThread } from './writerThread.ts'
+
+const idMin = -(2n ** 63n)
+const idMax = 2n ** 63n - 1n
+
+/** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
+export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
+  let database: DatabaseSync
+  try {
+    prepareFile(path, create)
+    database = connect(path)
+    migrate(database)
+  } catch (error) {
+    throw refusal(path, error)
+  }
+  return new SqliteStore(database, new GroupCommit(writerThread(path)))
+}
+
+export class SqliteStore implements Store {
+  readonly #database: DatabaseSync
+  readonly #writer: GroupCommit
+  readonly #list: StatementSync
+  readonly #nthId: StatementSync
+  readonly #token: StatementSync
+  readonly #tokenById: StatementSync
+  readonly #tokens: StatementSync
+
+  constructor(database: DatabaseSync, writer: GroupCommit) {
+    this.#database = database
+    this.#writer = writer
+    this.#list = database.prepare('select id, name, tag from plants where account = ? and id between ? and ? order by id limit ?')
+    this.#nthId = database.prepare('select id from plants where account = ? and id >= ? order by id limit 1 offset ?')
+    this.#list.setReadBigInts(true)
+    this.#nthId.setReadBigInts(true)
+    const tokens = 'select id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms from tokens'
+    this.#token = database.prepare(`${tokens} where hash = ?`)
+    this.#tokenById = database.prepare(`${tokens} where id = ?`)
+    this.#tokens = database.prepare(`${tokens} where account = ifnull(?, account) order by created_at_ms, id`)
+  }
+
+  async createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
+    const { id, name, tag, idempotencyKey } = plant
+    const outcome = await this.#write('createPlant', account, String(id), name, tag, idempotencyKey)
+    if (typeof outcome === 'number') return undefined
+    return { id, name: outcome.name, tag: outcome.tag, idempotencyKey: outcome.idempotency_key }
+  }
+
+  async deletePlant(account: string, id: bigint): Promise<boolean> {
+    return (await this.#write('deletePlant', account, String(id))) === 1
+  }
+
+  listPlants(account: string, { after, upTo = idMax, limit }: PlantRange): Page {
+    if (after === idMax) return { plants: [], more: false }
+    return reading(() => pageOf(this.#list.iterate(account, firstAfter(after), upTo, limit + 1), limit))
+  }
+
+  nthPlantId(account: string, after: bigint | undefined, n: number): bigint | undefined {
+    if (after === idMax) return undefined
+    const row = reading(() => this.#nthId.get(account, firstAfter(after), n - 1))
+    return (row as { id: bigint } | undefined)?.id
+  }
+
+  async issueToken(token: Token, hash: TokenHash): Promise<void> {
+    await this.#write('issueToken', ...tokenParameters(token, hash))
+  }
+
+  async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
+    return (await this.#write('issueFirstToken', ...tokenParameters(token, hash))) === 1
+  }
+
+  findToken(hash: TokenHash): Token | undefined {
+    return tokenOf(reading(() => this.#token.get(hash)))
+  }
+
+  listTokens(account?: string): readonly Token[] {
+    return reading(() => this.#tokens.all(account ?? null)).map((row) => tokenOf(row) as Token)
+  }
+
+  async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {
+    await this.#write('revokeToken', nowMs, id)
+    return tokenOf(reading(() => this.#tokenById.get(id)))
+  }
+
+  async noteTokenUse(id: string, usedAtMs: number): Promise<void> {
+    await this.#write('noteTokenUse', usedAtMs, id)
+  }
+
+  async ready(): Promise<void> {
+    this.nthPlantId('', undefined, 1)
+    await this.#write('probe')
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close()
+    this.#database.close()
+  }
+
+  #write(...write: Write): Promise<Outcome> {
+    return this.#writer.submit(write)
+  }
+}
+
+/** A read that fails says so in the domain's terms: nothing is lost, and a retry may succeed. */
+function reading<Value>(read: () => Value): Value {
+  try {
+    return read()
+  } catch (cause) {
+    throw new Failure('store-unavailable', 'The store is not available, try again.', { cause })
+  }
+}
+
+/** Up to `limit` plants of one statement's rows, of which there may be one more: it says that others follow. */
+function pageOf(rows: Iterable<unknown>, limit: number): Page {
+  const plants: IdentifiedPlant[] = []
+  let text = 0
+  for (const row of rows as Iterable<IdentifiedPlant>) {
+    if (plants.length === limit || text > pageTextMax) return { plants, more: true }
+    text += row.name.length + (row.tag?.length ?? 0)
+    plants.push(row)
+  }
+  return { plants, more: false }
+}
+
+function firstAfter(after: bigint | undefined): bigint {
+  return after === undefined ? idMin : after + 1n
+}
+
+function tokenParameters(token: Token, hash: TokenHash): [string, ...(string | number | null)[]] {
+  const { id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } = token
+  const hex = Buffer.from(hash).toString('hex')
+  return [hex, id, account, label, scopes.join(','), createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs]
+}
+
+interface TokenRow {
+  readonly id: string
+  readonly account: string
+  readonly label: string
+  readonly scopes: string
+  readonly created_at_ms: number
+  readonly expires_at_ms: number | null
+  readonly revoked_at_ms: number | null
+  readonly last_used_at_ms: number | null
+}
+
+function tokenOf(row: unknown): Token | undefined {
+  if (row === undefined) return undefined
+  const { id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms } = row as TokenRow
+  return {
+    id,
+    account,
+    label,
+    scopes: scopes.split(',') as Scope[],
+    createdAtMs: created_at_ms,
+    expiresAtMs: expires_at_ms,
+    revokedAtMs: revoked_at_ms,
+    lastUsedAtMs: last_used_at_ms,
+  }
+}
