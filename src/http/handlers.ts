@@ -79,6 +79,6 @@ async function* streamed(list: PlantList): AsyncGenerator<string> {
   yield ']'
 }
 
-function page(id: OperationId, { body, headers }: Page): Reply {
-  return { status: operations[id].success.status, headers, body }
+async function page(id: OperationId, { headers, body }: Page): Promise<Reply> {
+  return { status: operations[id].success.status, headers, body: await body() }
 }

@@ -14,7 +14,7 @@ export const bareHeaders = { ...everywhere, 'cache-control': 'no-store' }
 
 export const jsonHeaders = { 'content-type': 'application/json', ...bareHeaders }
 
-/** On pages, which are the same for everybody: to be asked for again, but sent only when changed. */
-export function pageHeaders(media: string): Readonly<Record<string, string>> {
+/** On pages, which are the same for everybody but may change with the next release. */
+export function pageHeaders(media = 'application/octet-stream'): Readonly<Record<string, string>> {
   return { 'content-type': media, 'cache-control': 'no-cache', ...everywhere }
 }

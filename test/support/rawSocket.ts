@@ -1,0 +1,49 @@
+// Bytes on a socket, for requests that no HTTP client would send.
+import { connect } from 'node:net'
+
+export interface RawExchange {
+  /** Everything the server sent, as Latin-1 text. */
+  readonly received: string
+  /** Whether the server ended the connection within the time given. */
+  readonly closed: boolean
+  readonly elapsedMs: number
+}
+
+/** Sends parts with pauses (numbers, in milliseconds) between them; waits until the server closes or `forMs` is over. */
+export function exchange(url: string, parts: readonly (string | number)[], forMs = 500): Promise<RawExchange> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve) => {
+    const startedMs = performance.now()
+    const socket = connect(Number(port), hostname)
+    let received = ''
+    let settled = false
+    const finish = (closed: boolean): void => {
+      if (settled) return
+      settled = true
+      socket.destroy()
+      resolve({ received, closed, elapsedMs: performance.now() - startedMs })
+    }
+    const timer = setTimeout(() => finish(false), forMs)
+    const ended = (): void => {
+      clearTimeout(timer)
+      finish(true)
+    }
+    socket.on('data', (data) => {
+      received += data.toString('latin1')
+    })
+    socket.on('end', ended)
+    socket.on('close', ended)
+    socket.on('error', ended)
+    void (async () => {
+      for (const part of parts) {
+        if (typeof part === 'number') await Bun.sleep(part)
+        else if (!socket.destroyed) socket.write(part, 'latin1')
+      }
+    })()
+  })
+}
+
+/** The status codes of the answers in what was received. */
+export function statuses(received: string): number[] {
+  return [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
+}

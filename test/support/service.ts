@@ -1,0 +1,99 @@
+// A real service for a test: real SQLite in a folder of its own, real HTTP on a free port.
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { issueToken } from '../../src/domain/issueToken.ts'
+import { type Scope, scopes } from '../../src/domain/token.ts'
+import { defaultLimits, type Limits } from '../../src/http/context.ts'
+import type { Log } from '../../src/log.ts'
+import { type Service, startService } from '../../src/service.ts'
+
+export interface TestService extends Service {
+  /** What was logged, a line each. */
+  readonly logged: string[]
+  /** Moves the service's clock. */
+  readonly clock: { nowMs: number }
+  readonly tokenFor: (account: string, options?: { scopes?: readonly Scope[]; lifetimeMs?: number }) => Promise<string>
+  readonly call: (method: string, target: string, options?: CallOptions) => Promise<Answer>
+}
+
+export interface CallOptions {
+  readonly token?: string | undefined
+  readonly body?: string | Uint8Array<ArrayBuffer> | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An answer, read to its end. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body as JSON.parse gives it. */
+  readonly json: unknown
+}
+
+/** Starts a service and stops it when `use` has returned or thrown. */
+export async function withService(use: (service: TestService) => Promise<void>, limits: Partial<Limits> = {}): Promise<void> {
+  const folder = temporaryFolder()
+  const service = await startTestService(join(folder, 'plants.db'), limits)
+  try {
+    await use(service)
+  } finally {
+    await service.stop()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'plants-test-'))
+}
+
+export async function startTestService(path: string, limits: Partial<Limits> = {}): Promise<TestService> {
+  const clock = { nowMs: Date.now() }
+  const logged: string[] = []
+  const surroundings = { log: memoryLog(logged), nowMs: () => clock.nowMs, randomBytes, limits: { ...defaultLimits, ...limits } }
+  const service = await startService({ host: '127.0.0.1', port: 0, store: { scheme: 'sqlite', path } }, surroundings)
+  return {
+    ...service,
+    logged,
+    clock,
+    tokenFor: async (account, options = {}) => {
+      const request = { account, label: '', scopes: options.scopes ?? scopes, lifetimeMs: options.lifetimeMs ?? null }
+      return (await issueToken(service.store, request, surroundings)).plain.reveal()
+    },
+    call: (method, target, options) => call(service.url, method, target, options),
+  }
+}
+
+/** One request over real HTTP. A body is sent as application/json unless the headers say otherwise. */
+export async function call(url: string, method: string, target: string, options: CallOptions = {}): Promise<Answer> {
+  const headers = new Headers(options.headers)
+  if (options.token !== undefined) headers.set('Authorization', `Bearer ${options.token}`)
+  if (options.body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json')
+  const response = await fetch(url + target, {
+    method,
+    headers,
+    redirect: 'manual',
+    ...(options.body === undefined ? {} : { body: options.body }),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    get json() {
+      return JSON.parse(text)
+    },
+  }
+}
+
+function memoryLog(lines: string[]): Log {
+  const add = (kind: string, content: unknown): void => void lines.push(`${kind} ${Bun.inspect(content)}`)
+  return {
+    request: (entry, status, ending) => add('request', { ...entry, status, ...ending }),
+    failure: (message, details) => add('failure', { message, ...details }),
+    note: (message) => add('note', message),
+    close: async () => {},
+  }
+}
