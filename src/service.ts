@@ -6,6 +6,7 @@ import { answerer } from './http/answer.ts'
 import { defaultLimits, type Limits } from './http/context.ts'
 import { loadPages } from './http/pages.ts'
 import { listen } from './http/server.ts'
+import { Turn } from './http/turn.ts'
 import type { Log } from './log.ts'
 import { openSqliteStore } from './stores/sqlite/store.ts'
 
@@ -42,7 +43,16 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
   const store = await openStore(config.store, 'create')
   let stopping = false
   const newRequestId = requestIds(randomBytes)
-  const answer = answerer({ store, log, limits, pages: loadPages(), nowMs, newRequestId, isStopping: () => stopping })
+  const answer = answerer({
+    store,
+    log,
+    limits,
+    pages: loadPages(),
+    turn: new Turn(),
+    nowMs,
+    newRequestId,
+    isStopping: () => stopping,
+  })
   const server = await closingOnFailure(store, () => listen({ ...config, idleSeconds: limits.idleSeconds }, answer, log))
   return {
     url: server.url,

@@ -104,7 +104,9 @@ export function object<Of extends Members>(members: Of, annotations: PublishedSc
     },
     fromJson: (json, name) => {
       const given = isObject(json) ? json : refuse(`${name} must be a JSON object.`)
-      return Object.fromEntries(entries.map(([key, member]) => [key, readMember(given, key, member)])) as ObjectOf<Of>
+      const read: Record<string, unknown> = {}
+      for (const [key, member] of entries) read[key] = readMember(given, key, member)
+      return read as ObjectOf<Of>
     },
   }
 }

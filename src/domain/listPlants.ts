@@ -17,7 +17,7 @@ export interface ListRequest {
 export interface PlantList {
   /** The first plants, in ascending order of id. */
   readonly plants: readonly IdentifiedPlant[]
-  /** The plants after the first ones, in pages; undefined where the first ones are all. */
+  /** The plants after the first ones, in pages, read anew by each who iterates; undefined where the first ones are all. */
   readonly rest: AsyncIterable<readonly IdentifiedPlant[]> | undefined
   /** Where the list goes on, when its limit cut it: the last id within the limit. */
   readonly next: bigint | undefined
@@ -32,7 +32,8 @@ export async function listPlants(store: Store, account: string, request: ListReq
 
   const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit)
   const remaining = limit - first.plants.length
-  return { plants: first.plants, rest: walk(store, account, lastId(first), end.upTo, remaining), next: end.next }
+  const rest = { [Symbol.asyncIterator]: () => walk(store, account, lastId(first), end.upTo, remaining) }
+  return { plants: first.plants, rest, next: end.next }
 }
 
 interface LimitEnd {

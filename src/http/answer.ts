@@ -3,6 +3,7 @@
 import { readJson } from '../contract/json.ts'
 import { type Operation, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
+import { type Caller, requireScope } from '../domain/authenticate.ts'
 import type { Failure } from '../domain/failure.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
@@ -44,8 +45,16 @@ function beginEntry({ method, headers }: Request, { newRequestId }: Context): Re
   }
 }
 
-async function callerOf({ headers }: Request, { access }: Operation, { store, nowMs }: Context) {
-  return access === 'public' ? undefined : await identify(headers.get('authorization'), access, store, nowMs())
+async function callerOf(
+  { headers }: Request,
+  { access }: Operation,
+  { store, turn, nowMs }: Context,
+): Promise<Caller | undefined> {
+  if (access === 'public') return undefined
+  const authorization = headers.get('authorization')
+  const caller = await turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
+  requireScope(caller, access)
+  return caller
 }
 
 async function read(request: Request, { operation, pathParameter, query }: Route, limits: Limits) {

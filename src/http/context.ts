@@ -3,6 +3,7 @@ import { bodyBytesMax } from '../contract/plants.ts'
 import type { Store } from '../domain/store.ts'
 import type { Log } from '../log.ts'
 import type { Pages } from './pages.ts'
+import type { Turn } from './turn.ts'
 
 /** Bounds on what one request may cost. */
 export interface Limits {
@@ -18,6 +19,7 @@ export interface Context {
   readonly log: Log
   readonly limits: Limits
   readonly pages: Pages
+  readonly turn: Turn
   readonly nowMs: () => number
   /** Names a request that came without an X-Request-Id. */
   readonly newRequestId: () => string

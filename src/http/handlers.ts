@@ -5,7 +5,8 @@ import type { Caller } from '../domain/authenticate.ts'
 import { createPlant } from '../domain/createPlant.ts'
 import { deletePlant } from '../domain/deletePlant.ts'
 import { Failure } from '../domain/failure.ts'
-import { listPlants, type PlantList } from '../domain/listPlants.ts'
+import { listPlants } from '../domain/listPlants.ts'
+import type { Plant } from '../domain/plant.ts'
 import type { Context } from './context.ts'
 import type { Route } from './match.ts'
 import type { Page } from './pages.ts'
@@ -29,9 +30,13 @@ export const handlers: Handlers = {
   },
 
   async listPlants({ context, caller, input }) {
-    const list = await listPlants(context.store, caller.account, input)
-    const headers = list.next === undefined ? jsonHeaders : { ...jsonHeaders, Link: nextLink(list.next, input.limit) }
-    const body = list.rest === undefined ? `[${plantsJson(list.plants)}]` : streamed(list)
+    const { limit, after } = input
+    const list = await context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
+      const { plants, rest, next } = await listPlants(context.store, caller.account, input)
+      return { first: plantsJson(plants), rest, next }
+    })
+    const headers = list.next === undefined ? jsonHeaders : { ...jsonHeaders, Link: nextLink(list.next, limit) }
+    const body = list.rest === undefined ? `[${list.first}]` : streamed(list.first, list.rest)
     return { status: operations.listPlants.success.status, headers, body }
   },
 
@@ -73,9 +78,9 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-async function* streamed(list: PlantList): AsyncGenerator<string> {
-  yield `[${plantsJson(list.plants)}`
-  for await (const plants of list.rest ?? []) yield `,${plantsJson(plants)}`
+async function* streamed(first: string, rest: AsyncIterable<readonly Plant[]>): AsyncGenerator<string> {
+  yield `[${first}`
+  for await (const plants of rest) yield `,${plantsJson(plants)}`
   yield ']'
 }
 

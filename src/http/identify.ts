@@ -1,13 +1,10 @@
 // Second step: who is asking. It looks at nothing but the Authorization header.
-import { authenticate, type Caller, requireScope } from '../domain/authenticate.ts'
+import { authenticate, type Caller } from '../domain/authenticate.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
-import type { Scope } from '../domain/token.ts'
 
-export async function identify(authorization: string | null, scope: Scope, store: Store, nowMs: number): Promise<Caller> {
-  const caller = await authenticate(store, bearerToken(authorization), nowMs)
-  requireScope(caller, scope)
-  return caller
+export async function identify(authorization: string | null, store: Store, nowMs: number): Promise<Caller> {
+  return authenticate(store, bearerToken(authorization), nowMs)
 }
 
 /** The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case. */

@@ -14,6 +14,13 @@ import { writerThread } from './writerThread.ts'
 const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
 
+/**
+ * Parameters that the query planner does not look into. Under ORDER BY or LIMIT it bases its plan on
+ * the value of a bare `?`, and compiles the statement anew each time one is bound: 5 us instead of 2.
+ */
+const plannedText = 'cast(? as text)'
+const plannedInteger = 'cast(? as integer)'
+
 /** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
 export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
   let database: DatabaseSync
@@ -39,8 +46,12 @@ export class SqliteStore implements Store {
   constructor(database: DatabaseSync, writer: GroupCommit) {
     this.#database = database
     this.#writer = writer
-    this.#list = database.prepare('select id, name, tag from plants where account = ? and id between ? and ? order by id limit ?')
-    this.#nthId = database.prepare('select id from plants where account = ? and id >= ? order by id limit 1 offset ?')
+    this.#list = database.prepare(
+      `select id, name, tag from plants where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`,
+    )
+    this.#nthId = database.prepare(
+      `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
+    )
     this.#list.setReadBigInts(true)
     this.#nthId.setReadBigInts(true)
     const tokens = 'select id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms from tokens'
