@@ -57,7 +57,7 @@ interface Format {
 }
 
 function jsonFormat(nowMs: () => number): Format {
-  const time = (): string => new Date(nowMs()).toISOString()
+  const time = clockText(nowMs)
   return {
     // Written out because a line is paid for by every request: only what a client chose needs escaping.
     formatRequest: ({ startedMs, requestId, method, route, account }, status, { bytes, complete }) =>
@@ -71,7 +71,8 @@ function jsonFormat(nowMs: () => number): Format {
 }
 
 function plainFormat(nowMs: () => number): Format {
-  const time = (): string => new Date(nowMs()).toISOString().slice(11, 23)
+  const clock = clockText(nowMs)
+  const time = (): string => clock().slice(11, 23)
   return {
     formatRequest: ({ startedMs, method, route, account }, status, { bytes, complete }) =>
       `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status} ${durationMs(startedMs)} ms ${bytes} B` +
@@ -79,6 +80,20 @@ function plainFormat(nowMs: () => number): Format {
     formatFailure: (message, { requestId, cause }) =>
       `${time()} ${message}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause)}\n`,
     formatNote: (message) => `${time()} ${message}\n`,
+  }
+}
+
+/** The time as ISO 8601 has it, made once a millisecond. */
+function clockText(nowMs: () => number): () => string {
+  let atMs = Number.NaN
+  let text = ''
+  return () => {
+    const now = nowMs()
+    if (now !== atMs) {
+      atMs = now
+      text = new Date(now).toISOString()
+    }
+    return text
   }
 }
 

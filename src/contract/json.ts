@@ -11,8 +11,8 @@ export class JsonNumber {
   }
 }
 
-/** What `readJson` gives: the values of JSON.parse, with a JsonNumber for every number. */
-export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonObject
+/** What `readJson` gives: the values of JSON.parse, with a JsonNumber for a number that might have lost digits. */
+export type JsonValue = null | boolean | number | string | JsonNumber | readonly JsonValue[] | JsonObject
 export interface JsonObject {
   readonly [name: string]: JsonValue
 }
@@ -22,10 +22,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** Reads a body: UTF-8, at most one leading byte order mark, one JSON value without duplicate names. */
 export function readJson(body: Uint8Array): JsonValue {
   const text = decode(body)
-  const value = parse(text)
-  const name = duplicateName(text)
-  if (name === undefined) return value
-  throw new Failure('input-invalid', `The body holds the member ${name} more than once in one object.`)
+  return withoutSyntaxError(text, () => {
+    const plain = JSON.parse(text)
+    // Text that comes out as it went in has lost nothing: every digit and every name is in the value.
+    if (JSON.stringify(plain) === text) return plain
+    const value = JSON.parse(text, keepDigits)
+    refuseDuplicateNames(text)
+    return value
+  })
+}
+
+/** The digits of a number as they were written, or undefined for any other value. */
+export function numberSource(json: JsonValue): string | undefined {
+  if (typeof json === 'number') return String(json)
+  return json instanceof JsonNumber ? json.source : undefined
 }
 
 function decode(body: Uint8Array): string {
@@ -36,10 +46,12 @@ function decode(body: Uint8Array): string {
   }
 }
 
-function parse(text: string): JsonValue {
+function withoutSyntaxError(text: string, read: () => JsonValue): JsonValue {
   try {
-    return JSON.parse(text, keepDigits)
+    return read()
   } catch (error) {
+    if (error instanceof Failure) throw error
+    // JSON.parse and JSON.stringify throw a RangeError beyond some thousand levels.
     if (error instanceof RangeError) throw new Failure('input-invalid', 'The body is nested too deeply.')
     const empty = text.trim() === ''
     throw new Failure('input-invalid', empty ? 'The body is empty; send a JSON object.' : 'The body must be valid JSON.')
@@ -54,10 +66,10 @@ function keepDigits(_name: string, value: JsonValue | number, context?: { source
 const quotedNameMax = 64
 
 /**
- * The first member name that appears twice in one object, at any depth, as a refusal may quote
- * it; undefined where there is none. Takes valid JSON, so it need only follow strings and brackets.
+ * Refuses a member name that appears twice in one object, at any depth. Takes valid JSON, so it
+ * need only follow strings and brackets.
  */
-function duplicateName(text: string): string | undefined {
+function refuseDuplicateNames(text: string): void {
   const open: (Set<string> | undefined)[] = []
   for (let at = 0; at < text.length; at += 1) {
     const character = text.charCodeAt(at)
@@ -70,11 +82,14 @@ function duplicateName(text: string): string | undefined {
       const names = open.at(-1)
       if (names === undefined || !colonFollows(text, at + 1)) continue
       const name = JSON.parse(text.slice(start, at + 1)) as string
-      if (names.has(name)) return JSON.stringify(name.slice(0, quotedNameMax))
+      if (names.has(name)) throw new Failure('input-invalid', duplicateMessage(name))
       names.add(name)
     }
   }
-  return undefined
+}
+
+function duplicateMessage(name: string): string {
+  return `The body holds the member ${JSON.stringify(name.slice(0, quotedNameMax))} more than once in one object.`
 }
 
 function closingQuote(text: string, from: number): number {
@@ -97,6 +112,7 @@ const integerDigitsMax = 19
  * (`7`, `7.0`, `70e-1`), else undefined. Exact, and linear in the length of the text.
  */
 export function exactInteger(source: string): bigint | undefined {
+  if (/^-?\d{1,19}$/.test(source)) return BigInt(source)
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   const digits = whole + fraction
   let first = 0

@@ -1,7 +1,7 @@
 // The kinds of value that the contract is made of. Each is one declaration with three readings: a
 // TypeScript type, a parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
 import { Failure } from '../domain/failure.ts'
-import { exactInteger, JsonNumber, type JsonObject, type JsonValue } from './json.ts'
+import { exactInteger, JsonNumber, type JsonObject, type JsonValue, numberSource } from './json.ts'
 
 /** A JSON Schema as it is published. */
 export type PublishedSchema = Readonly<Record<string, unknown>>
@@ -35,7 +35,10 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
   return {
     // The upper bound is exclusive because 2^63 is a double and 2^63 - 1 is not.
     published: { type: 'integer', format: 'int64', minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63, ...annotations },
-    fromJson: (json, name) => checked(json instanceof JsonNumber ? exactInteger(json.source) : undefined, name),
+    fromJson: (json, name) => {
+      const source = numberSource(json)
+      return checked(source === undefined ? undefined : exactInteger(source), name)
+    },
     fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name),
   }
 }

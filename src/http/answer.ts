@@ -17,7 +17,8 @@ import { respond } from './respond.ts'
 
 export function answerer(context: Context): (request: Request) => Promise<Response> {
   return async function answer(request) {
-    const entry = beginEntry(request, context)
+    const requestId = sentRequestId(request.headers)
+    const entry = beginEntry(request, requestId ?? context.newRequestId())
     let reply: Reply
     try {
       const route = match(request)
@@ -31,18 +32,14 @@ export function answerer(context: Context): (request: Request) => Promise<Respon
       logCause(failure, entry, context)
       reply = withoutUnreadBody(request, refuse(failure), context.limits)
     }
-    return respond(request, withOwnHeaders(request, reply, context), (ending) => context.log.request(entry, reply.status, ending))
+    return respond(request, withOwnHeaders(reply, requestId, context.isStopping()), (ending) =>
+      context.log.request(entry, reply.status, ending),
+    )
   }
 }
 
-function beginEntry({ method, headers }: Request, { newRequestId }: Context): RequestEntry {
-  return {
-    startedMs: performance.now(),
-    requestId: sentRequestId(headers) ?? newRequestId(),
-    method,
-    route: undefined,
-    account: undefined,
-  }
+function beginEntry({ method }: Request, requestId: string): RequestEntry {
+  return { startedMs: performance.now(), requestId, method, route: undefined, account: undefined }
 }
 
 async function callerOf(
@@ -90,13 +87,9 @@ function withoutUnreadBody({ headers, bodyUsed }: Request, reply: Reply, { bodyB
 }
 
 /** The request id goes back to the client that sent one; while the service stops, connections end with their answer. */
-function withOwnHeaders({ headers }: Request, reply: Reply, { isStopping }: Context): Reply {
-  const requestId = sentRequestId(headers)
-  if (requestId === undefined && !isStopping()) return reply
-  const own = {
-    ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }),
-    ...(isStopping() ? { Connection: 'close' } : {}),
-  }
+function withOwnHeaders(reply: Reply, requestId: string | undefined, stopping: boolean): Reply {
+  if (requestId === undefined && !stopping) return reply
+  const own = { ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }), ...(stopping ? { Connection: 'close' } : {}) }
   return { ...reply, headers: { ...reply.headers, ...own } }
 }
 

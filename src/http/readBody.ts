@@ -25,9 +25,13 @@ function isJson(type: string): boolean {
 /** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. */
 export async function readBody(request: Request, limitBytes: number): Promise<Uint8Array> {
   const declared = request.headers.get('content-length')
-  if (declared === null) return readChunks(request.body, limitBytes)
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
-  return new Uint8Array(await complete(request.arrayBuffer()))
+  try {
+    return declared === null ? await readChunks(request.body, limitBytes) : new Uint8Array(await request.arrayBuffer())
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause
+    throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', { cause })
+  }
 }
 
 async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<Uint8Array> {
@@ -36,7 +40,7 @@ async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: n
   let length = 0
   const reader = body.getReader()
   for (;;) {
-    const { done, value } = await complete(reader.read())
+    const { done, value } = await reader.read()
     if (done) return Buffer.concat(chunks)
     length += value.byteLength
     if (length > limitBytes) {
@@ -44,15 +48,6 @@ async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: n
       throw tooLarge(limitBytes)
     }
     chunks.push(value)
-  }
-}
-
-/** A body that breaks off is the sender's failure, not the service's. */
-async function complete<Value>(reading: Promise<Value>): Promise<Value> {
-  try {
-    return await reading
-  } catch (cause) {
-    throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', { cause })
   }
 }
 
