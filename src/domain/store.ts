@@ -71,7 +71,7 @@ export interface Store {
   /** Returns once the store has shown that it can both read and write. */
   ready(): Promise<void>
 
-  /** Finishes every write that was asked for, then lets go of all resources. */
+  /** Finishes every write that was asked for, then lets go of all resources. A second call waits for the first. */
   close(): Promise<void>
 }
 

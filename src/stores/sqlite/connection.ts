@@ -12,8 +12,20 @@ export const lockWaitMs = 10_000
  */
 export function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: lockWaitMs })
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma trusted_schema = off')
-  return database
+  return closingOnError(database, () => {
+    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma trusted_schema = off')
+    return database
+  })
+}
+
+/** Does something with a connection, and closes it where that fails. */
+export function closingOnError<Value>(database: DatabaseSync, work: () => Value): Value {
+  try {
+    return work()
+  } catch (error) {
+    database.close()
+    throw error
+  }
 }
 
 /** Makes the file where there is none, readable by its owner alone; SQLite gives its log the same mode. */

@@ -6,7 +6,7 @@ import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, pageTextMax, type Store } from '../../domain/store.ts'
 import type { Scope, Token, TokenHash } from '../../domain/token.ts'
 import type { Outcome, Write } from './batchWriter.ts'
-import { connect, prepareFile, refusal } from './connection.ts'
+import { closingOnError, connect, prepareFile, refusal } from './connection.ts'
 import { GroupCommit } from './groupCommit.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
@@ -23,15 +23,19 @@ const plannedInteger = 'cast(? as integer)'
 
 /** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
 export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
-  let database: DatabaseSync
+  const database = openDatabase(path, create)
+  return new SqliteStore(database, new GroupCommit(writerThread(path)))
+}
+
+function openDatabase(path: string, create: boolean): DatabaseSync {
   try {
     prepareFile(path, create)
-    database = connect(path)
-    migrate(database)
+    const database = connect(path)
+    closingOnError(database, () => migrate(database))
+    return database
   } catch (error) {
     throw refusal(path, error)
   }
-  return new SqliteStore(database, new GroupCommit(writerThread(path)))
 }
 
 export class SqliteStore implements Store {
@@ -42,6 +46,7 @@ export class SqliteStore implements Store {
   readonly #token: StatementSync
   readonly #tokenById: StatementSync
   readonly #tokens: StatementSync
+  #closed: Promise<void> | undefined
 
   constructor(database: DatabaseSync, writer: GroupCommit) {
     this.#database = database
@@ -112,9 +117,9 @@ export class SqliteStore implements Store {
     await this.#write('probe')
   }
 
-  async close(): Promise<void> {
-    await this.#writer.close()
-    this.#database.close()
+  close(): Promise<void> {
+    this.#closed ??= this.#writer.close().then(() => this.#database.close())
+    return this.#closed
   }
 
   #write(...write: Write): Promise<Outcome> {

@@ -1,0 +1,273 @@
+import { describe, expect, test } from 'bun:test'
+import { exchange, statuses } from '../support/rawSocket.ts'
+import { withService } from '../support/service.ts'
+
+describe('an unknown path', () => {
+  test.each([
+    '/plant',
+    '/plants/',
+    '/Plants',
+    '/plants/1/2',
+    '/plants/1/',
+    '/livez/',
+    '/metrics',
+    '/admin',
+    '/docs/',
+    '/docs/x',
+    '/%70lants',
+    '/*',
+  ])('%s gets 404', (path) =>
+    withService(async (service) => {
+      const answer = await service.call('GET', path, { token: await service.tokenFor('a') })
+      expect(answer.status).toBe(404)
+      expect(answer.text).toBe('{"error":404,"message":"Nothing is at this path."}')
+      expect((await service.call('OPTIONS', path)).status).toBe(404)
+    }),
+  )
+})
+
+test('a path with a doubled slash is another path', () =>
+  withService(async (service) => {
+    expect((await exchange(service.url, ['GET //plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'])).received).toStartWith(
+      'HTTP/1.1 404 ',
+    )
+  }))
+
+describe('methods', () => {
+  const allowed = [
+    ['/plants', 'POST, GET, HEAD, OPTIONS'],
+    ['/plants/7', 'DELETE, OPTIONS'],
+    ['/livez', 'GET, HEAD, OPTIONS'],
+    ['/readyz', 'GET, HEAD, OPTIONS'],
+    ['/openapi.json', 'GET, HEAD, OPTIONS'],
+    ['/docs', 'GET, HEAD, OPTIONS'],
+    ['/', 'GET, HEAD, OPTIONS'],
+  ] as const
+
+  test.each(allowed)('OPTIONS %s answers 204 with Allow and needs no token', (path, allow) =>
+    withService(async (service) => {
+      const answer = await service.call('OPTIONS', path)
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expect(answer.headers.get('allow')).toBe(allow)
+    }),
+  )
+
+  test.each(allowed)('other methods on %s get 405 with Allow', (path, allow) =>
+    withService(async (service) => {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
+        if (allow.split(', ').includes(method)) continue
+        const { received } = await exchange(service.url, [`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`])
+        expect(received).toStartWith('HTTP/1.1 405 ')
+        expect(received).toContain(`Allow: ${allow}\r\n`)
+        if (method !== 'HEAD')
+          expect(received).toEndWith(`{"error":405,"message":"The path takes these methods only: ${allow}."}`)
+      }
+    }),
+  )
+
+  test('a method that nobody knows gets 501, or a closed connection', () =>
+    withService(async (service) => {
+      for (const method of ['PROPFIND', 'SEARCH', 'FOO', 'get']) {
+        const { received, closed } = await exchange(service.url, [`${method} /plants HTTP/1.1\r\nHost: x\r\n\r\n`])
+        if (received === '') expect(closed).toBe(true)
+        else expect(received).toEndWith('{"error":501,"message":"The method is not known."}')
+      }
+    }))
+})
+
+describe('HEAD', () => {
+  test('answers as GET without the body', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      for (const id of [1, 2]) await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"x"}` })
+      for (const target of [
+        '/plants',
+        '/plants?limit=1',
+        '/plants?limit=x',
+        '/livez',
+        '/readyz',
+        '/openapi.json',
+        '/docs',
+        '/nowhere',
+      ]) {
+        const [get, head] = [await service.call('GET', target, { token }), await service.call('HEAD', target, { token })]
+        expect([head.status, head.text]).toEqual([get.status, ''])
+        const headers = ({ headers }: { headers: Headers }) =>
+          Object.fromEntries([...headers].filter(([name]) => name !== 'date'))
+        expect(headers(head)).toEqual(headers(get))
+      }
+    }))
+
+  test('needs the token that GET needs', () =>
+    withService(async (service) => {
+      expect((await service.call('HEAD', '/plants')).status).toBe(401)
+    }))
+})
+
+describe('Host', () => {
+  test.each([
+    'Host: a\r\nHost: a',
+    'Host: a\r\nHost: b',
+    'Host: a b',
+    'Host: a/b',
+    'Host: user@a',
+    'Host:',
+    'Host: a,b',
+    'Host: a:b',
+    'Host: [::1',
+  ])('as %j gets 400', (host) =>
+    withService(async (service) => {
+      const { received } = await exchange(service.url, [`GET /livez HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`])
+      expect(received).toStartWith('HTTP/1.1 400 ')
+      expect(received).toEndWith('{"error":400,"message":"Host must name this server exactly once."}')
+    }),
+  )
+
+  test('missing from HTTP/1.1 gets 400', () =>
+    withService(async (service) => {
+      expect((await exchange(service.url, ['GET /livez HTTP/1.1\r\n\r\n'])).received).toStartWith('HTTP/1.1 400 ')
+    }))
+
+  test.each(['a', 'a:80', 'a.b.c:65535', '127.0.0.1', '[::1]:8080', 'a_b', 'xn--bcher-kva.example', 'a:'])(
+    'as %s is taken',
+    (host) =>
+      withService(async (service) => {
+        expect((await exchange(service.url, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`])).received).toStartWith(
+          'HTTP/1.1 200 ',
+        )
+      }),
+  )
+
+  test('may be missing from HTTP/1.0, and the target may be absolute', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const authorization = `Authorization: Bearer ${token}\r\n`
+      expect((await exchange(service.url, [`GET /plants?limit=1 HTTP/1.0\r\n${authorization}\r\n`])).received).toEndWith(
+        '\r\n\r\n[]',
+      )
+      const absolute = `GET http://b/plants?limit=1 HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`
+      expect((await exchange(service.url, [absolute])).received).toEndWith('\r\n\r\n[]')
+    }))
+})
+
+describe('every answer', () => {
+  test('is JSON whatever Accept says', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      for (const accept of ['text/html', 'application/xml;q=1, application/json;q=0', 'nonsense', '']) {
+        const answer = await service.call('GET', '/plants', { token, headers: { Accept: accept } })
+        expect([answer.status, answer.text]).toEqual([200, '[]'])
+      }
+    }))
+
+  test('carries nosniff and no server banner, and those to a caller no-store', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      for (const [method, target] of [
+        ['GET', '/plants'],
+        ['DELETE', '/plants/1'],
+        ['GET', '/'],
+        ['GET', '/livez'],
+        ['GET', '/docs'],
+        ['GET', '/x'],
+        ['PUT', '/plants'],
+        ['OPTIONS', '/plants'],
+      ] as const) {
+        for (const as of [token, undefined]) {
+          const { headers } = await service.call(method, target, { token: as })
+          expect(headers.get('x-content-type-options')).toBe('nosniff')
+          expect(headers.get('server')).toBeNull()
+          expect(headers.get('x-powered-by')).toBeNull()
+          if (target.startsWith('/plants')) expect(headers.get('cache-control')).toBe('no-store')
+        }
+      }
+    }))
+
+  test('gives back the X-Request-Id that the client sent, and logs it', () =>
+    withService(async (service) => {
+      const answer = await service.call('GET', '/livez', { headers: { 'X-Request-Id': 'trace-7' } })
+      expect(answer.headers.get('x-request-id')).toBe('trace-7')
+      expect(service.logged.at(-1)).toContain('requestId: "trace-7"')
+      for (const id of ['a b', 'x'.repeat(129), '']) {
+        expect((await service.call('GET', '/livez', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id')).toBeNull()
+      }
+      expect((await service.call('GET', '/livez')).headers.get('x-request-id')).toBeNull()
+    }))
+})
+
+describe('beside the operations', () => {
+  test('/livez and /readyz answer without a token', () =>
+    withService(async (service) => {
+      expect((await service.call('GET', '/livez')).text).toBe('{"status":"alive"}')
+      expect((await service.call('GET', '/readyz')).text).toBe('{"status":"ready"}')
+    }))
+
+  test('/readyz says 503 once the store is gone, and so do the operations', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      await service.store.close()
+      const answer = await service.call('GET', '/readyz')
+      expect(answer.status).toBe(503)
+      expect(answer.headers.get('retry-after')).toBe('1')
+      expect(answer.json).toEqual({ error: 503, message: expect.stringContaining('not available') })
+      expect((await service.call('GET', '/livez')).status).toBe(200)
+      expect((await service.call('GET', '/plants', { token })).status).toBe(503)
+    }))
+
+  test('/ leads to the reference', () =>
+    withService(async (service) => {
+      const answer = await service.call('GET', '/')
+      expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs'])
+    }))
+
+  test('/openapi.json and /docs need no token', () =>
+    withService(async (service) => {
+      const document = await service.call('GET', '/openapi.json')
+      expect(document.json).toMatchObject({ openapi: '3.1.1', info: { version: '1.0.0', license: { name: 'MIT' } } })
+      const page = await service.call('GET', '/docs')
+      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      expect((await service.call('GET', '/docs/reference.js')).text.length).toBeGreaterThan(1_000_000)
+    }))
+})
+
+describe('the log', () => {
+  test('has one line for each request, with everything but the token', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('gardener')
+      await service.call('POST', '/plants', { token, body: '{"id":1,"name":"x"}' })
+      await service.call('DELETE', '/plants/2', { token })
+      await service.call('GET', '/nowhere')
+      expect(service.logged).toHaveLength(3)
+      const [created, missing, nowhere] = service.logged
+      expect(created).toContain('method: "POST"')
+      for (const part of ['route: "/plants"', 'status: 200', 'bytes: 12', 'account: "gardener"', 'complete: true'])
+        expect(created).toContain(part)
+      for (const part of ['route: "/plants/{id}"', 'status: 404']) expect(missing).toContain(part)
+      for (const part of ['route: undefined', 'account: undefined', 'status: 404']) expect(nowhere).toContain(part)
+      expect(service.logged.join()).not.toContain(token)
+      expect(service.logged.join()).not.toContain(token.slice(7, 20))
+    }))
+})
+
+describe('pipelined requests', () => {
+  test('are answered in their order', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const one = `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+      const { received } = await exchange(service.url, [one + 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n' + one.replace(token, 'x')])
+      expect(statuses(received)).toEqual([200, 200, 401])
+    }))
+
+  test('behind a write end the connection rather than mix answers; the write counts once', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const body = '{"id":1,"name":"x"}'
+      const one = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+      const { received, closed } = await exchange(service.url, [one + one])
+      const found = statuses(received)
+      if (!closed) expect(found).toEqual([200, 409])
+      expect(found.filter((status) => status === 200).length).toBeLessThanOrEqual(1)
+      await service.store.ready()
+      expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"x"}]')
+    }))
+})

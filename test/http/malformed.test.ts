@@ -1,0 +1,146 @@
+// Bytes that no honest client sends. Each gets a refusal or a closed connection, and none keeps
+// the next client waiting.
+import { describe, expect, test } from 'bun:test'
+import { exchange, statuses } from '../support/rawSocket.ts'
+import { type TestService, withService } from '../support/service.ts'
+
+const plant = '{"id":1,"name":"x"}'
+
+/** Sends a request; the service must refuse it, store nothing, and go on serving. */
+async function refused(request: (token: string) => readonly (string | number)[], allowed: readonly number[]): Promise<void> {
+  await withService(async (service) => {
+    const token = await service.tokenFor('a')
+    const { received, closed } = await exchange(service.url, request(token), 700)
+    const found = statuses(received)
+    expect(found.length > 0 || closed).toBe(true)
+    for (const status of found) expect(allowed).toContain(status)
+    await expectEmptyAndAlive(service, token)
+  })
+}
+
+async function expectEmptyAndAlive(service: TestService, token: string): Promise<void> {
+  const answer = await service.call('GET', '/plants', { token })
+  expect([answer.status, answer.text]).toEqual([200, '[]'])
+}
+
+function head(token: string, ...lines: string[]): string {
+  return ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...lines, '', ''].join('\r\n')
+}
+
+describe('lengths', () => {
+  test('two that conflict', () => refused((token) => [head(token, 'Content-Length: 19', 'Content-Length: 20') + plant], [400]))
+
+  test('beside chunked encoding', () =>
+    refused((token) => [head(token, 'Content-Length: 19', 'Transfer-Encoding: chunked') + `13\r\n${plant}\r\n0\r\n\r\n`], [400]))
+
+  test.each(['-1', '+19', '0x13', '19, 19', '1e2', ' ', '99999999999999999999999'])('of %p', (length) =>
+    refused((token) => [head(token, `Content-Length: ${length}`) + plant], [400, 413]),
+  )
+
+  test.each(['gzip, chunked', 'chunked, identity', 'xchunked', 'chunked, chunked'])(
+    'hidden by Transfer-Encoding: %s',
+    (encoding) => refused((token) => [head(token, `Transfer-Encoding: ${encoding}`) + `13\r\n${plant}\r\n0\r\n\r\n`], [400, 501]),
+  )
+
+  test.each(['zz\r\nabc\r\n0\r\n\r\n', '-1\r\nabc\r\n0\r\n\r\n', 'ffffffffffffffffff\r\nabc', '3\r\nabcdef\r\n0\r\n\r\n'])(
+    'in chunks as %j',
+    (chunks) => refused((token) => [head(token, 'Transfer-Encoding: chunked') + chunks], [400, 413]),
+  )
+})
+
+describe('lines', () => {
+  test.each([
+    'GET /plants HTTP/1.1\nHost: x\n\n',
+    'GET /plants HTTP/1.1\r\nHost: x\nX: y\r\n\r\n',
+    'GET /plants\r\n\r\n',
+    'GET  /plants  HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /plants HTTP/2.0\r\nHost: x\r\n\r\n',
+    'GET /plants HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n',
+    'GET /plants HTTP/1.1\r\nHost: x\r\nX: a\r\n folded\r\n\r\n',
+    'GET /plants HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n',
+    'GET /plants HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n',
+    '\r\n\r\n\r\n\r\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    '\0'.repeat(100),
+  ])('as %j', (bytes) => refused(() => [bytes], [400, 401, 505]))
+
+  test('longer than any header may be', () => refused((token) => [head(token, `X: ${'x'.repeat(100_000)}`)], [431, 400]))
+
+  test('more than any request needs', () =>
+    refused((token) => [head(token, ...Array.from({ length: 2000 }, (_, n) => `X-${n}: y`))], [431, 400]))
+
+  test('with an endless target', () =>
+    refused(() => [`GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`], [431, 414, 400]))
+})
+
+describe('pace', () => {
+  test(
+    'headers that trickle are cut off',
+    () =>
+      withService(
+        async (service) => {
+          const trickle = Array.from({ length: 40 }, () => ['x', 500]).flat()
+          const { received, closed, elapsedMs } = await exchange(
+            service.url,
+            ['GET /plants HTTP/1.1\r\nHost: x\r\nX: ', ...trickle],
+            20_000,
+          )
+          expect(closed).toBe(true)
+          expect(statuses(received).filter((status) => status < 400)).toEqual([])
+          expect(elapsedMs).toBeLessThan(19_000)
+        },
+        { idleSeconds: 4 },
+      ),
+    30_000,
+  )
+
+  test(
+    'a body that breaks off stores nothing',
+    () =>
+      withService(
+        async (service) => {
+          const token = await service.tokenFor('a')
+          const { received, closed } = await exchange(service.url, [head(token, 'Content-Length: 1000') + plant], 20_000)
+          expect(closed).toBe(true)
+          expect(statuses(received).filter((status) => status < 400)).toEqual([])
+          await expectEmptyAndAlive(service, token)
+          expect(service.logged.some((line) => line.startsWith('failure'))).toBe(false)
+        },
+        { idleSeconds: 4 },
+      ),
+    30_000,
+  )
+
+  test('a hundred silent connections keep nobody waiting', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const silent = Array.from({ length: 100 }, () => exchange(service.url, ['GET /pl'], 600))
+      await Bun.sleep(100)
+      await expectEmptyAndAlive(service, token)
+      await Promise.all(silent)
+    }))
+})
+
+describe('a body that is too large', () => {
+  test('is answered before it has come, and the connection ends', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const { received, closed } = await exchange(service.url, [head(token, 'Content-Length: 5000000'), 50, 'x'.repeat(1000)])
+      expect(received).toStartWith('HTTP/1.1 413 ')
+      expect(received).toEndWith('{"error":413,"message":"The body must not exceed 1048576 bytes."}')
+      expect(closed).toBe(true)
+    }))
+
+  test('is cut off in chunks as soon as it exceeds the limit', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+      const { received, closed } = await exchange(
+        service.url,
+        [head(token, 'Transfer-Encoding: chunked'), ...Array<string>(20).fill(chunk)],
+        2000,
+      )
+      expect(received).toStartWith('HTTP/1.1 413 ')
+      expect(closed).toBe(true)
+    }))
+})

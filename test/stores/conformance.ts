@@ -1,0 +1,275 @@
+// What src/domain/store.ts promises, held on any store: a fresh one for each case.
+import { describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
+import { pagePlants } from '../../src/domain/listPlants.ts'
+import type { KeptPlant } from '../../src/domain/plant.ts'
+import { pageTextMax, type Store } from '../../src/domain/store.ts'
+import { plainTokenFrom, scopes } from '../../src/domain/token.ts'
+
+/** A store for one case, and a second door to the same data, as another process would open it. */
+export interface StoreCase {
+  readonly store: Store
+  readonly reopen: () => Promise<Store>
+  readonly dispose: () => Promise<void>
+}
+
+const idMin = -(2n ** 63n)
+const idMax = 2n ** 63n - 1n
+const surroundings = { nowMs: () => 1_700_000_000_000, randomBytes: (count: number) => randomBytes(count) }
+const request: TokenRequest = { account: 'a', label: 'label', scopes, lifetimeMs: 1000 }
+
+function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
+  return { id: BigInt(id), name: `plant ${id}`, tag: null, idempotencyKey: null, ...parts }
+}
+
+export function describeStore(name: string, open: () => Promise<StoreCase>): void {
+  const on = (promise: string, hold: (store: Store, opened: StoreCase) => Promise<void>, timeoutMs = 30_000): void =>
+    test(
+      promise,
+      async () => {
+        const opened = await open()
+        try {
+          await hold(opened.store, opened)
+        } finally {
+          await opened.dispose()
+        }
+      },
+      timeoutMs,
+    )
+
+  const ids = async (store: Store, account = 'a'): Promise<bigint[]> =>
+    (await store.listPlants(account, { limit: pagePlants })).plants.map(({ id }) => id)
+
+  describe(`${name}: creating`, () => {
+    on('keeps a plant exactly', async (store) => {
+      const kept = [
+        plant(idMin, { name: '', tag: '' }),
+        plant(-1, { name: '\u0001\ud83c\udf35 A\u030a \u00c5', tag: "'; drop table plants; --" }),
+        plant(0, { tag: null, idempotencyKey: 'key' }),
+        plant(idMax, { name: 'n'.repeat(1_000_000) }),
+      ]
+      for (const each of kept) expect(await store.createPlant('a', each)).toBeUndefined()
+      const { plants } = await store.listPlants('a', { limit: 10 })
+      expect(plants.map(({ id, name, tag }) => ({ id, name, tag }))).toEqual(kept.map(({ id, name, tag }) => ({ id, name, tag })))
+    })
+
+    on('answers the plant that is there, and changes nothing', async (store) => {
+      const first = plant(7, { tag: 'indoor', idempotencyKey: 'key' })
+      await store.createPlant('a', first)
+      expect(await store.createPlant('a', plant(7, { name: 'other', tag: null, idempotencyKey: 'other' }))).toEqual(first)
+      expect(await store.createPlant('a', plant(7))).toEqual(first)
+      expect((await store.listPlants('a', { limit: 10 })).plants).toMatchObject([{ id: 7n, name: 'plant 7', tag: 'indoor' }])
+    })
+
+    on('lets one of sixteen racing creators of an id win', async (store) => {
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n) => store.createPlant('a', plant(1, { name: `racer ${n}` }))),
+      )
+      const winners = answers.flatMap((answer, n) => (answer === undefined ? [`racer ${n}`] : []))
+      expect(winners).toHaveLength(1)
+      expect((await store.listPlants('a', { limit: 2 })).plants.map(({ name }) => name)).toEqual(winners)
+      for (const answer of answers) if (answer !== undefined) expect(answer.name).toBe(winners[0] as string)
+    })
+
+    on('lets one of sixteen creators win that race through two doors', async (store, opened) => {
+      const other = await opened.reopen()
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? store : other).createPlant('a', plant(1))),
+      )
+      expect(answers.filter((answer) => answer === undefined)).toHaveLength(1)
+      await other.close()
+    })
+
+    on('gives each of many writes at once its own outcome', async (store) => {
+      await Promise.all(Array.from({ length: 500 }, (_, n) => store.createPlant('a', plant(n * 2))))
+      const creates = Array.from({ length: 1000 }, (_, n) => store.createPlant('a', plant(n)))
+      const deletes = Array.from({ length: 1000 }, (_, n) => store.deletePlant('b', BigInt(n)))
+      expect((await Promise.all(creates)).map((answer) => answer === undefined)).toEqual(
+        Array.from({ length: 1000 }, (_, n) => n % 2 === 1),
+      )
+      expect((await Promise.all(deletes)).some((deleted) => deleted)).toBe(false)
+    })
+  })
+
+  describe(`${name}: deleting`, () => {
+    on('says whether the plant was there, and frees its id', async (store) => {
+      await store.createPlant('a', plant(idMax))
+      await store.createPlant('a', plant(idMax - 1n))
+      expect(await store.deletePlant('a', idMax)).toBe(true)
+      expect(await store.deletePlant('a', idMax)).toBe(false)
+      expect(await ids(store)).toEqual([idMax - 1n])
+      expect(await store.createPlant('a', plant(idMax, { name: 'again' }))).toBeUndefined()
+    })
+
+    on('lets one of sixteen racing removers have the plant', async (store) => {
+      await store.createPlant('a', plant(1))
+      const answers = await Promise.all(Array.from({ length: 16 }, () => store.deletePlant('a', 1n)))
+      expect(answers.filter((deleted) => deleted)).toHaveLength(1)
+    })
+
+    on('settles a create and a delete of one id in some order', async (store) => {
+      for (let id = 0; id < 50; id += 1) {
+        const [created, deleted] = await Promise.all([store.createPlant('a', plant(id)), store.deletePlant('a', BigInt(id))])
+        expect(created).toBeUndefined()
+        expect(await store.deletePlant('a', BigInt(id))).toBe(!deleted)
+      }
+    })
+  })
+
+  describe(`${name}: listing`, () => {
+    on('orders by the number, from the least to the greatest', async (store) => {
+      const given = [10n, 9n, -1n, 0n, idMax, idMin, -10n, 100n, 2n]
+      for (const id of given) await store.createPlant('a', plant(id))
+      expect(await ids(store)).toEqual([idMin, -10n, -1n, 0n, 2n, 9n, 10n, 100n, idMax])
+    })
+
+    on('keeps to its range and says whether more follows', async (store) => {
+      for (let id = 1; id <= 10; id += 1) await store.createPlant('a', plant(id))
+      const listed = async (range: Parameters<Store['listPlants']>[1]): Promise<[number[], boolean]> => {
+        const { plants, more } = await store.listPlants('a', range)
+        return [plants.map(({ id }) => Number(id)), more]
+      }
+      expect(await listed({ limit: 3 })).toEqual([[1, 2, 3], true])
+      expect(await listed({ after: 3n, limit: 3 })).toEqual([[4, 5, 6], true])
+      expect(await listed({ after: 7n, limit: 3 })).toEqual([[8, 9, 10], false])
+      expect(await listed({ after: 7n, upTo: 9n, limit: 3 })).toEqual([[8, 9], false])
+      expect(await listed({ upTo: 3n, limit: 2 })).toEqual([[1, 2], true])
+      expect(await listed({ after: 10n, limit: 3 })).toEqual([[], false])
+      expect(await listed({ after: idMax, limit: 3 })).toEqual([[], false])
+      expect(await listed({ after: idMin, upTo: idMax, limit: 100 })).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], false])
+    })
+
+    on('ends a page early where its text is too much to hold', async (store) => {
+      const name = 'n'.repeat(1_000_000)
+      await Promise.all(Array.from({ length: 25 }, (_, n) => store.createPlant('a', plant(n, { name }))))
+      const { plants, more } = await store.listPlants('a', { limit: pagePlants })
+      expect(more).toBe(true)
+      expect(plants.length).toBeGreaterThanOrEqual(1)
+      expect(plants.length * name.length).toBeLessThanOrEqual(pageTextMax + name.length)
+    })
+
+    on('finds the n-th plant', async (store) => {
+      for (const id of [idMin, 5n, 6n, 7n, idMax]) await store.createPlant('a', plant(id))
+      expect(await store.nthPlantId('a', undefined, 1)).toBe(idMin)
+      expect(await store.nthPlantId('a', undefined, 5)).toBe(idMax)
+      expect(await store.nthPlantId('a', undefined, 6)).toBeUndefined()
+      expect(await store.nthPlantId('a', 5n, 2)).toBe(7n)
+      expect(await store.nthPlantId('a', idMax, 1)).toBeUndefined()
+      expect(await store.nthPlantId('b', undefined, 1)).toBeUndefined()
+    })
+
+    on('shows a reader its own acknowledged write at once, among other writers', async (store) => {
+      const noise = Array.from({ length: 200 }, (_, n) => store.createPlant('noise', plant(n)))
+      for (let id = 1; id <= 50; id += 1) {
+        await store.createPlant('a', plant(id))
+        expect((await ids(store)).at(-1)).toBe(BigInt(id))
+        if (id % 2 === 0) await store.deletePlant('a', BigInt(id))
+        expect((await ids(store)).includes(BigInt(id))).toBe(id % 2 === 1)
+      }
+      await Promise.all(noise)
+    })
+
+    on('shows a page as it stood at one moment', async (store) => {
+      // Plant 1 and plant 2 take turns: created before the other is deleted, so one is always there.
+      await store.createPlant('a', plant(1))
+      let writing = true
+      const writer = (async () => {
+        for (let n = 0; writing; n += 1) {
+          await store.createPlant('a', plant(n % 2 === 0 ? 2 : 1))
+          await store.deletePlant('a', n % 2 === 0 ? 1n : 2n)
+        }
+      })()
+      for (let round = 0; round < 300; round += 1) {
+        expect((await ids(store)).length).toBeGreaterThan(0)
+        if (round % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      writing = false
+      await writer
+    })
+  })
+
+  describe(`${name}: accounts`, () => {
+    on('never touch one another, whatever they are called', async (store) => {
+      const accounts = ['a', 'A', 'a ', ' a', 'a\u0001', 'ä', 'a\u0308', "a'b", '%', '_', 'x'.repeat(255), '\ud83c\udf35']
+      for (const account of accounts) expect(await store.createPlant(account, plant(7, { name: account }))).toBeUndefined()
+      for (const account of accounts) {
+        expect((await store.listPlants(account, { limit: 10 })).plants.map(({ name }) => name)).toEqual([account])
+      }
+      expect(await store.deletePlant('a', 7n)).toBe(true)
+      expect(await ids(store, 'A')).toEqual([7n])
+    })
+  })
+
+  describe(`${name}: tokens`, () => {
+    on('are found by their hash, exactly as they were issued', async (store) => {
+      const { plain, token } = await issueToken(store, { ...request, account: 'ä', label: '"\ud83c\udf35' }, surroundings)
+      expect(await store.findToken(plain.hash())).toEqual(token)
+      expect(await store.findToken(plainTokenFrom(randomBytes(32)).hash())).toBeUndefined()
+    })
+
+    on('are listed by account, oldest first', async (store) => {
+      const issue = (account: string, atMs: number) =>
+        issueToken(store, { ...request, account }, { ...surroundings, nowMs: () => atMs })
+      const [second, first, other] = [await issue('a', 2), await issue('a', 1), await issue('b', 3)]
+      expect(await store.listTokens('a')).toEqual([first.token, second.token])
+      expect(await store.listTokens()).toEqual([first.token, second.token, other.token])
+      expect(await store.listTokens('c')).toEqual([])
+    })
+
+    on('are revoked once, for every process at once', async (store, opened) => {
+      const other = await opened.reopen()
+      const { plain, token } = await issueToken(store, request, surroundings)
+      expect(await other.findToken(plain.hash())).toEqual(token)
+      expect(await other.revokeToken(token.id, 5)).toEqual({ ...token, revokedAtMs: 5 })
+      expect(await store.findToken(plain.hash())).toEqual({ ...token, revokedAtMs: 5 })
+      expect(await store.revokeToken(token.id, 6)).toEqual({ ...token, revokedAtMs: 5 })
+      expect(await store.revokeToken('unknown', 7)).toBeUndefined()
+      await other.close()
+    })
+
+    on('keep their last use', async (store) => {
+      const { plain, token } = await issueToken(store, request, surroundings)
+      await store.noteTokenUse(token.id, 3_600_000)
+      expect((await store.findToken(plain.hash()))?.lastUsedAtMs).toBe(3_600_000)
+    })
+
+    on('have one first among them', async (store) => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => issueFirstToken(store, request, surroundings)))
+      expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1)
+      expect(await store.listTokens()).toHaveLength(1)
+      expect(await issueFirstToken(store, request, surroundings)).toBeUndefined()
+    })
+  })
+
+  describe(`${name}: life`, () => {
+    on('is ready, and keeps what it holds when it is opened again', async (store, opened) => {
+      await store.ready()
+      await store.createPlant('a', plant(7))
+      await store.close()
+      const again = await opened.reopen()
+      expect(await ids(again)).toEqual([7n])
+      await again.close()
+    })
+
+    on('finishes what was asked for before it closes', async (store, opened) => {
+      const writes = Array.from({ length: 300 }, (_, n) => store.createPlant('a', plant(n)))
+      await Promise.all([store.close(), store.close()])
+      expect(await Promise.all(writes)).toEqual(Array(300).fill(undefined))
+      const again = await opened.reopen()
+      expect(await ids(again)).toHaveLength(300)
+      await again.close()
+    })
+
+    on('refuses once it is closed', async (store) => {
+      await store.close()
+      await expect(store.createPlant('a', plant(1))).rejects.toMatchObject({
+        refusal: expect.stringMatching(/store-unavailable|outcome-unknown/),
+      })
+      await expect((async () => await store.listPlants('a', { limit: 1 }))()).rejects.toMatchObject({
+        refusal: 'store-unavailable',
+      })
+      await expect(store.ready()).rejects.toMatchObject({ name: 'Failure' })
+    })
+  })
+}

@@ -1,0 +1,166 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { temporaryFolder } from '../../support/service.ts'
+
+const folder = temporaryFolder()
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+function newPath(): string {
+  files += 1
+  return `${folder}/${files}.db`
+}
+
+async function refusalOf(path: string, create = true): Promise<string> {
+  try {
+    await (await openSqliteStore(path, { create })).close()
+  } catch (error) {
+    return (error as Error).message
+  }
+  throw new Error('it was opened')
+}
+
+describe('the file of an embedded store', () => {
+  test('is readable by its owner alone, as is its log', async () => {
+    const path = newPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o777).toBe(0o600)
+    await store.close()
+    expect(existsSync(`${path}-wal`)).toBe(false)
+  })
+
+  test('is in WAL mode, with tables that check their types', async () => {
+    const path = newPath()
+    await (await openSqliteStore(path, { create: true })).close()
+    const database = new DatabaseSync(path)
+    expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
+    expect(() => database.exec("insert into plants values ('a', 'one', 'x', null, null)")).toThrow()
+    database.close()
+  })
+
+  test('holds no token, only its hash', async () => {
+    const path = newPath()
+    const store = await openSqliteStore(path, { create: true })
+    const { issueToken } = await import('../../../src/domain/issueToken.ts')
+    const { randomBytes } = await import('node:crypto')
+    const { plain } = await issueToken(
+      store,
+      { account: 'a', label: '', scopes: ['plants:read'], lifetimeMs: null },
+      { nowMs: Date.now, randomBytes },
+    )
+    await store.close()
+    const bytes = readFileSync(path)
+    expect(bytes.includes(plain.reveal())).toBe(false)
+    expect(bytes.includes(plain.reveal().slice(7, 50))).toBe(false)
+    expect(bytes.includes(Buffer.from(plain.hash()))).toBe(true)
+  })
+})
+
+describe('a file that cannot be a store is refused with one sentence', () => {
+  test('where its folder does not exist', async () => {
+    expect(await refusalOf(`${folder}/none/x.db`)).toBe(
+      `The store ${folder}/none/x.db cannot be used: its folder does not exist.`,
+    )
+  })
+
+  test('where it is a folder', async () => {
+    mkdirSync(`${folder}/folder.db`)
+    expect(await refusalOf(`${folder}/folder.db`)).toMatch(/cannot be used: (it is a folder|it cannot be opened)/)
+  })
+
+  test('where it is no database', async () => {
+    const path = newPath()
+    writeFileSync(path, 'not a database, but long enough to look like a file of some kind\n'.repeat(100))
+    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: the file is not a database.`)
+    expect(readFileSync(path, 'utf8')).toStartWith('not a database')
+  })
+
+  test('where it is a database of another program, which stays as it is', async () => {
+    const path = newPath()
+    const database = new DatabaseSync(path)
+    database.exec('create table theirs (x)')
+    database.close()
+    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: it is a database of another program.`)
+    const again = new DatabaseSync(path)
+    expect(again.prepare("select name from sqlite_schema where type = 'table'").all()).toEqual([{ name: 'theirs' }])
+    again.close()
+  })
+
+  test('where a newer version wrote it', async () => {
+    const path = newPath()
+    await (await openSqliteStore(path, { create: true })).close()
+    const database = new DatabaseSync(path)
+    database.exec('pragma user_version = 99')
+    database.close()
+    expect(await refusalOf(path)).toContain('it was written by a newer version of plants (schema 99')
+  })
+
+  test('where it is not there and may not be made', async () => {
+    const path = newPath()
+    expect(await refusalOf(path, false)).toBe(`The store ${path} cannot be used: there is no such file; check --store.`)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test.skipIf(process.getuid?.() === 0)('where its folder is not writable', async () => {
+    const locked = `${folder}/locked`
+    mkdirSync(locked)
+    chmodSync(locked, 0o500)
+    expect(await refusalOf(`${locked}/x.db`)).toBe(`The store ${locked}/x.db cannot be used: permission is denied.`)
+  })
+
+  test.skipIf(!mayMount())('where the disk is full', async () => {
+    const disk = `${folder}/disk`
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', disk])
+    try {
+      expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
+    } finally {
+      execFileSync('umount', [disk])
+    }
+  })
+})
+
+describe.skipIf(!mayMount())('a disk that fills up while the store is open', () => {
+  test('refuses writes as not done, keeps what was acknowledged, and recovers', async () => {
+    const disk = `${folder}/filling`
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
+    try {
+      const store = await openSqliteStore(`${disk}/x.db`, { create: true })
+      const acknowledged: bigint[] = []
+      let failure: unknown
+      for (let id = 0n; id < 100n && failure === undefined; id += 1n) {
+        await store.createPlant('a', { id, name: 'n'.repeat(100_000), tag: null, idempotencyKey: null }).then(
+          () => acknowledged.push(id),
+          (error) => {
+            failure = error
+          },
+        )
+      }
+      expect(failure).toMatchObject({ refusal: 'store-unavailable' })
+      expect((await store.listPlants('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(acknowledged)
+      execFileSync('mount', ['-o', 'remount,size=64m', disk])
+      expect(await store.createPlant('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null })).toBeUndefined()
+      await store.close()
+    } finally {
+      execFileSync('umount', [disk])
+    }
+  }, 30_000)
+})
+
+/** Filling a disk takes one that is small, and mounting one takes root. */
+function mayMount(): boolean {
+  try {
+    const trial = temporaryFolder()
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', trial], { stdio: 'ignore' })
+    execFileSync('umount', [trial])
+    rmSync(trial, { recursive: true })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,18 @@
+import { rmSync } from 'node:fs'
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { temporaryFolder } from '../../support/service.ts'
+import { describeStore } from '../conformance.ts'
+
+describeStore('SQLite', async () => {
+  const folder = temporaryFolder()
+  const path = `${folder}/plants.db`
+  const store = await openSqliteStore(path, { create: true })
+  return {
+    store,
+    reopen: () => openSqliteStore(path, { create: false }),
+    dispose: async () => {
+      await store.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+})
