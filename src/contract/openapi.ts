@@ -12,7 +12,15 @@ const json = 'application/json'
 const refusalsOfEverything = ['request-malformed', 'internal'] as const
 const refusalsOfCallers = ['token-missing', 'token-refused', 'scope-missing', 'store-unavailable'] as const
 
-export function openapiDocument(): Json {
+/** The document as JSON text, with every digit of its 64-bit bounds. */
+export function openapiText(indent?: number): string {
+  return JSON.stringify(openapiDocument(), (_name, value) => (typeof value === 'bigint' ? rawJson(String(value)) : value), indent)
+}
+
+/** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
+const { rawJSON: rawJson } = JSON as unknown as { readonly rawJSON: (text: string) => object }
+
+function openapiDocument(): Json {
   return {
     openapi: '3.1.1',
     info: {

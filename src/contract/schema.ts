@@ -33,8 +33,8 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
     return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}.`)
   }
   return {
-    // The upper bound is exclusive because 2^63 is a double and 2^63 - 1 is not.
-    published: { type: 'integer', format: 'int64', minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63, ...annotations },
+    // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not 2^63 - 1.
+    published: { type: 'integer', format: 'int64', minimum: int64Min, exclusiveMaximum: int64Max + 1n, ...annotations },
     fromJson: (json, name) => {
       const source = numberSource(json)
       return checked(source === undefined ? undefined : exactInteger(source), name)

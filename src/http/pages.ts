@@ -2,7 +2,7 @@
 // served from this machine; the security policy lets the browser ask nobody else.
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { openapiDocument } from '../contract/openapi.ts'
+import { openapiText } from '../contract/openapi.ts'
 import { operations } from '../contract/operations.ts'
 import { pageHeaders } from './reply.ts'
 
@@ -35,7 +35,7 @@ const scalarScript = new URL('../../node_modules/@scalar/api-reference/dist/brow
 
 export function loadPages(): Pages {
   return {
-    openapi: fixed(JSON.stringify(openapiDocument()), operations.openapi.success.media),
+    openapi: fixed(openapiText(), operations.openapi.success.media),
     docs: fixed(asset('page.html'), operations.docs.success.media, { 'content-security-policy': securityPolicy }),
     docsStart: fixed(asset('start.js'), operations.docsStart.success.media),
     docsScript: {

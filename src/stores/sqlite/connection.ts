@@ -1,5 +1,6 @@
 // Opening the database file: for its owner alone, in WAL mode, synced at every commit.
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ForeignDatabase } from './schema.ts'
 
@@ -61,7 +62,21 @@ const systemReasons: Readonly<Record<string, string>> = {
 /** The sentence for whatever kept a file from being opened. */
 export function refusal(path: string, error: unknown): StoreRefused {
   const { errcode, code } = error as { errcode?: number; code?: string }
-  const known = error instanceof ForeignDatabase ? error.message : (systemReasons[code ?? ''] ?? reasons[(errcode ?? 0) & 0xff])
+  const primary = (errcode ?? 0) & 0xff
+  const known =
+    error instanceof ForeignDatabase
+      ? error.message
+      : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
   const reason = known ?? (error instanceof Error ? error.message : String(error))
   return new StoreRefused(`The store ${path} cannot be used: ${reason}.`, { cause: error })
+}
+
+/** Less free space than this is as good as none: the log's index alone takes 32 KiB. */
+const freeBytesMin = 64 * 1024
+
+/** SQLite reports a full disk as a failed write where it meets it in the index of its log. */
+function diskIsFull(path: string, primaryCode: number): boolean {
+  if (primaryCode !== 10) return false
+  const { bavail, bsize } = statfsSync(dirname(resolve(path)))
+  return bavail * bsize < freeBytesMin
 }
