@@ -13,9 +13,10 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
   const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, world.nowMs)
   const { host, port, store } = values
   const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
+  const stopped = stopRequest(world)
   world.print(`plants: listening on ${service.url}`)
   if (values['first-token']) await offerFirstToken(service, world)
-  await stopRequest(world)
+  await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
   const forced = setTimeout(() => world.exit(1), stopMs)
   await service.stop()

@@ -27,6 +27,8 @@ export function listen(
     Bun.serve({
       hostname: host,
       port,
+      // Left out, Linux would let a second server take half of this one's connections.
+      reusePort: false,
       development: false,
       idleTimeout: idleSeconds,
       // The limit on bodies is ours (readBody.ts), because this one would answer without an Error body.

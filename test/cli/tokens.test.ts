@@ -1,0 +1,158 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { run, serve, tokenFor } from '../support/process.ts'
+import { call, temporaryFolder } from '../support/service.ts'
+
+const folders: string[] = []
+function folder(): string {
+  const made = temporaryFolder()
+  folders.push(made)
+  return made
+}
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true })
+})
+
+describe('plants token issue', () => {
+  test('prints the token, alone, on standard output, and the rest on standard error', async () => {
+    const { code, out, err } = await run(['token', 'issue', '--account', 'greenhouse', '--label', 'ci'], folder())
+    expect(code).toBe(0)
+    expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
+    expect(err).toMatch(/^Token [0-9a-f]{12} for the account greenhouse \(does not expire\)\. .*\n$/)
+    expect(err).not.toContain(out.trim())
+  })
+
+  test('takes scopes and an expiry', async () => {
+    const home = folder()
+    await run(['token', 'issue', '--account', 'a', '--scopes', 'plants:read', '--expires', '90d'], home)
+    const [token] = JSON.parse((await run(['token', 'list', '--json'], home)).out)
+    expect(token).toMatchObject({
+      account: 'a',
+      label: '',
+      scopes: ['plants:read'],
+      state: 'active',
+      revokedAt: null,
+      lastUsedAt: null,
+    })
+    expect(Date.parse(token.expiresAt) - Date.parse(token.createdAt)).toBe(90 * 86_400_000)
+  })
+
+  test.each([
+    [[], '--account is missing'],
+    [['--account', ''], '--account must be 1 to 255 characters of text, not ""'],
+    [['--account', 'x'.repeat(256)], '--account must be 1 to 255 characters of text'],
+    [['--account', 'a', '--scopes', 'plants:read,plants:water'], '--scopes must be one or more of plants:read, plants:write'],
+    [['--account', 'a', '--scopes', ''], '--scopes must be'],
+    [['--account', 'a', '--expires', '90'], '--expires must be a time such as 90d'],
+    [['--account', 'a', '--expires', '0d'], '--expires must be'],
+    [['--account', 'a', '--expires', '-1d'], '--expires must be'],
+    [['--account', 'a', '--expires', '99999999d'], '--expires must be'],
+    [['--account', 'a', '--store', 'mysql:x'], '--store must be sqlite:FILE'],
+    [['--account', 'a', '--port', '1'], '--port is not known to this command'],
+    [['--account', 'a', 'extra'], '"extra" is one argument too many'],
+    [['--account'], '--account needs a value'],
+    [['--account', '--label', 'x'], '--account needs a value'],
+  ])('refuses %j with exit code 2 and a sentence', async (args, sentence) => {
+    const { code, out, err } = await run(['token', 'issue', ...args], folder())
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(`plants: ${sentence}`)
+    expect(err).not.toMatch(/\n\s+at /)
+  })
+})
+
+describe('plants token list', () => {
+  test('shows a table to people', async () => {
+    const home = folder()
+    expect((await run(['token', 'issue', '--account', 'a\u001b[31m', '--label', 'two words'], home)).code).toBe(0)
+    const { out } = await run(['token', 'list'], home)
+    const [head, row] = out.trimEnd().split('\n')
+    expect(head).toMatch(/^ID +ACCOUNT +LABEL +SCOPES +STATE +CREATED +EXPIRES +LAST USED$/)
+    expect(row).toMatch(
+      /^[0-9a-f]{12} +a\\u001b\[31m +two words +plants:read,plants:write +active +\d{4}-\d\d-\d\d +never +never$/,
+    )
+  })
+
+  test('shows one account where it is named, and says so where there is none', async () => {
+    const home = folder()
+    await tokenFor('a', home)
+    await tokenFor('b', home)
+    expect(
+      JSON.parse((await run(['token', 'list', '--json', '--account', 'b'], home)).out).map(
+        ({ account }: { account: string }) => account,
+      ),
+    ).toEqual(['b'])
+    expect(JSON.parse((await run(['token', 'list', '--json', '--account', 'c'], home)).out)).toEqual([])
+    expect((await run(['token', 'list', '--account', 'c'], home)).out).toContain('There are no tokens.')
+  })
+
+  test('never shows a token or its hash', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const { out } = await run(['token', 'list', '--json'], home)
+    expect(out).not.toContain(token.slice(7, 30))
+    expect(Object.keys(JSON.parse(out)[0])).toEqual([
+      'id',
+      'account',
+      'label',
+      'scopes',
+      'state',
+      'createdAt',
+      'expiresAt',
+      'revokedAt',
+      'lastUsedAt',
+    ])
+  })
+
+  test('makes no store where there is none', async () => {
+    const { code, err } = await run(['token', 'list', '--store', 'sqlite:typo.db'], folder())
+    expect([code, err]).toEqual([1, 'plants: The store typo.db cannot be used: there is no such file; check --store.\n'])
+  })
+})
+
+describe('plants token revoke', () => {
+  test('refuses an id that is not there', async () => {
+    const home = folder()
+    await tokenFor('a', home)
+    const { code, err } = await run(['token', 'revoke', 'nonsense'], home)
+    expect([code, err]).toEqual([1, 'plants: no token has the id "nonsense"; "plants token list" shows those there are.\n'])
+    expect((await run(['token', 'revoke'], home)).err).toContain('plants: TOKEN-ID is missing.')
+  })
+
+  test('is seen by a running server at the next request', async () => {
+    const home = folder()
+    const server = serve(home)
+    const url = await server.url
+    const [revoked, kept] = [await tokenFor('a', home, '--label', 'revoked'), await tokenFor('a', home)]
+    for (const token of [revoked, kept]) expect((await call(url, 'GET', '/plants', { token })).status).toBe(200)
+    const listed = JSON.parse((await run(['token', 'list', '--json'], home)).out) as { id: string; label: string }[]
+    const { code } = await run(['token', 'revoke', listed.find(({ label }) => label === 'revoked')?.id ?? ''], home)
+    expect(code).toBe(0)
+    expect((await call(url, 'GET', '/plants', { token: revoked })).status).toBe(401)
+    expect((await call(url, 'GET', '/plants', { token: kept })).status).toBe(200)
+    expect((await run(['token', 'list'], home)).out).toContain('revoked')
+    server.process.kill('SIGTERM')
+    await server.finished
+  })
+})
+
+describe('plants', () => {
+  test('explains itself', async () => {
+    const home = folder()
+    const help = await run(['--help'], home)
+    expect(help.code).toBe(0)
+    for (const command of ['plants serve', 'plants token issue', 'plants token list', 'plants token revoke TOKEN-ID'])
+      expect(help.out).toContain(command)
+    const serveHelp = await run(['serve', '--help'], home)
+    for (const part of ['--host ADDRESS', '--port NUMBER', '--store URL', '--first-token', 'PLANTS_STORE', 'PLANTS_PORT'])
+      expect(serveHelp.out).toContain(part)
+    expect((await run(['--version'], home)).out).toBe('1.0.0\n')
+  })
+
+  test('refuses what is no command', async () => {
+    for (const args of [[], ['grow'], ['token'], ['token', 'grow'], ['--wat']]) {
+      const { code, out, err } = await run(args, folder())
+      expect([code, out]).toEqual([2, ''])
+      expect(err).toContain('Usage:')
+    }
+  })
+})

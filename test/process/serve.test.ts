@@ -1,0 +1,257 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { run, serve, start, tokenFor } from '../support/process.ts'
+import { exchange, statuses } from '../support/rawSocket.ts'
+import { call, temporaryFolder } from '../support/service.ts'
+
+const folders: string[] = []
+function folder(): string {
+  const made = temporaryFolder()
+  folders.push(made)
+  return made
+}
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true })
+})
+
+describe('plants serve', () => {
+  test('says where it listens, alone on its line, once it can answer, and prints no secret', async () => {
+    const server = serve(folder())
+    const url = await server.url
+    expect((await call(url, 'GET', '/readyz')).status).toBe(200)
+    expect(server.out()).toBe(`plants: listening on ${url}\n`)
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  test('takes its settings from the environment too, where a flag wins', async () => {
+    const home = folder()
+    const server = start(['serve', '--port', '0'], home, {
+      PLANTS_PORT: '1',
+      PLANTS_STORE: 'sqlite:other.db',
+      PLANTS_FIRST_TOKEN: '1',
+    })
+    await server.url
+    expect((await run(['token', 'list', '--store', 'sqlite:other.db'], home)).out).toContain('first token')
+    server.process.kill('SIGINT')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  test('reads neither .env nor bunfig.toml of the folder it is started in', async () => {
+    const home = folder()
+    writeFileSync(join(home, '.env'), 'PLANTS_PORT=99999\n')
+    writeFileSync(join(home, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
+    writeFileSync(join(home, 'evil.ts'), 'process.exit(66)\n')
+    const server = serve(home)
+    await server.url
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  test('runs through a symbolic link, from any folder', async () => {
+    const home = folder()
+    symlinkSync(join(import.meta.dir, '../../bin/plants'), join(home, 'linked'))
+    const { stdout, exitCode } = Bun.spawnSync([join(home, 'linked'), '--version'], { cwd: '/' })
+    expect([exitCode, stdout.toString()]).toEqual([0, '1.0.0\n'])
+  })
+
+  test('with --first-token prints one token, and requests that work as they stand', async () => {
+    const home = folder()
+    const server = serve(home, '--first-token')
+    const url = await server.url
+    for (let waited = 0; waited < 100 && !server.out().includes('/docs'); waited += 1) await Bun.sleep(20)
+    const token = /export PLANTS_TOKEN=(plants_\w+)/.exec(server.out())?.[1] ?? ''
+    const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
+    expect(requests).toHaveLength(3)
+    const answers = requests.map((request) =>
+      Bun.spawnSync(['sh', '-c', request], { env: { ...process.env, PLANTS_TOKEN: token } }).stdout.toString(),
+    )
+    expect(answers.map((answer) => statuses(answer))).toEqual([[200], [200], [204]])
+    expect(answers[1]).toEndWith('[{"name":"Monstera deliciosa","tag":"indoor"}]')
+    expect(server.err()).not.toContain(token)
+    server.process.kill('SIGTERM')
+    await server.finished
+    const again = serve(home, '--first-token')
+    await again.url
+    for (let waited = 0; waited < 100 && !again.out().includes('tokens already'); waited += 1) await Bun.sleep(20)
+    expect(again.out()).not.toContain('plants_')
+    again.process.kill('SIGTERM')
+    await again.finished
+    expect(url).toBeString()
+  })
+
+  test('writes a JSON line for each request on standard error', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const server = serve(home)
+    const url = await server.url
+    await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}', headers: { 'X-Request-Id': 'mine' } })
+    await call(url, 'GET', '/plants/\u{1f335}', { token })
+    server.process.kill('SIGTERM')
+    const { err } = await server.finished
+    const lines = err
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines[0]).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      level: 'info',
+      method: 'POST',
+      route: '/plants',
+      status: 200,
+      durationMs: expect.any(Number),
+      bytes: 12,
+      account: 'a',
+      requestId: 'mine',
+    })
+    expect(lines[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })
+    expect(err).not.toContain(token.slice(7, 30))
+  })
+})
+
+describe('plants serve stops', () => {
+  test('after what is under way is finished, and keeps the data', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const server = serve(home)
+    const url = await server.url
+    const body = '{"id":1,"name":"slow"}'
+    const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`
+    const idle = exchange(url, ['GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'], 5000)
+    const slow = exchange(url, [head + body.slice(0, 5), 700, body.slice(5)], 5000)
+    await Bun.sleep(200)
+    const stoppedMs = performance.now()
+    server.process.kill('SIGTERM')
+    await Bun.sleep(150)
+    await expect(fetch(`${url}/livez`)).rejects.toThrow()
+    expect((await idle).elapsedMs).toBeLessThan(1500)
+    const { received } = await slow
+    expect(received).toStartWith('HTTP/1.1 200 ')
+    expect(received.toLowerCase()).toContain('connection: close')
+    expect((await server.finished).code).toBe(0)
+    expect(performance.now() - stoppedMs).toBeLessThan(5000)
+    const again = serve(home)
+    expect((await call(await again.url, 'GET', '/plants', { token })).text).toBe('[{"name":"slow"}]')
+    again.process.kill('SIGTERM')
+    await again.finished
+  })
+
+  test('at once at a second signal, though a client never finishes', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const server = serve(home)
+    const url = await server.url
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
+    await Bun.sleep(200)
+    server.process.kill('SIGTERM')
+    await Bun.sleep(300)
+    expect(server.process.exitCode).toBeNull()
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(1)
+    socket.destroy()
+  })
+
+  test('by itself after ten seconds, though a client never finishes', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const server = serve(home)
+    const url = await server.url
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
+    await Bun.sleep(200)
+    const stoppedMs = performance.now()
+    server.process.kill('SIGTERM')
+    await server.finished
+    expect(performance.now() - stoppedMs).toBeWithin(9000, 14_000)
+    socket.destroy()
+  }, 20_000)
+})
+
+describe('plants serve refuses to start', () => {
+  test('with every wrong setting at once, and exit code 2', async () => {
+    const { code, out, err } = await run(
+      ['serve', '--port', '70000', '--host', 'a b', '--wat', '--store=redis:x', 'more'],
+      folder(),
+      { PLANTS_FIRST_TOKEN: 'maybe' },
+    )
+    expect([code, out]).toEqual([2, ''])
+    expect(err.trimEnd().split('\n')).toEqual([
+      'plants: --wat is not known to this command.',
+      'plants: --host must be an IP address or a host name, not "a b".',
+      'plants: --port must be a number from 0 to 65535, not "70000".',
+      'plants: --store must be sqlite:FILE, the one kind of store that is known, not "redis:x".',
+      'plants: PLANTS_FIRST_TOKEN must be true or false, not "maybe".',
+      'plants: "more" is one argument too many.',
+      'See "plants serve --help".',
+    ])
+  })
+
+  test.each(['-1', '', '8o', '1e3', '65536', ' 80'])('with the port %j', async (port) => {
+    const { code, err } = await run(['serve', `--port=${port}`], folder())
+    expect(code).toBe(2)
+    expect(err).toStartWith('plants: --port must be a number from 0 to 65535')
+  })
+
+  test('on a port that is taken', async () => {
+    const taken = serve(folder())
+    const { port } = new URL(await taken.url)
+    const { code, out, err } = await run(['serve', '--port', port], folder())
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toBe(
+      `plants: Cannot listen on 127.0.0.1 port ${port}: another program listens there; choose another --port, or 0 for a free one.\n`,
+    )
+    taken.process.kill('SIGTERM')
+    await taken.finished
+  })
+
+  test('on an address that is not this machine’s', async () => {
+    const { code, err } = await run(['serve', '--port', '0', '--host', '203.0.113.1'], folder())
+    expect(code).toBe(1)
+    expect(err).toMatch(/^plants: Cannot listen on 203\.0\.113\.1 port 0: .*\.\n$/)
+  })
+
+  test('with a store that cannot be one', async () => {
+    const home = folder()
+    writeFileSync(join(home, 'text.db'), 'this is no database\n'.repeat(100))
+    mkdirSync(join(home, 'locked'))
+    chmodSync(join(home, 'locked'), 0o500)
+    for (const [store, sentence] of [
+      ['sqlite:text.db', 'The store text.db cannot be used: the file is not a database.'],
+      ['sqlite:none/plants.db', 'The store none/plants.db cannot be used: its folder does not exist.'],
+      ...(process.getuid?.() === 0
+        ? []
+        : [['sqlite:locked/plants.db', 'The store locked/plants.db cannot be used: permission is denied.'] as const]),
+    ] as const) {
+      const { code, out, err } = await run(['serve', '--port', '0', '--store', store], home)
+      expect([code, out, err]).toEqual([1, '', `plants: ${sentence}\n`])
+    }
+  })
+})
+
+describe('two servers on one file', () => {
+  test('agree: each sees what the other acknowledged, and one creator of an id wins', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const servers = [serve(home), serve(home)]
+    const urls = await Promise.all(servers.map(({ url }) => url))
+    const on = (n: number): string => urls[n % 2] ?? ''
+    for (let id = 0; id < 40; id += 1) {
+      expect((await call(on(id), 'POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` })).status).toBe(200)
+      expect((await call(on(id + 1), 'DELETE', `/plants/${id}`, { token })).status).toBe(204)
+    }
+    for (let id = 100; id < 110; id += 1) {
+      const racers = Array.from({ length: 16 }, (_, n) =>
+        call(on(n), 'POST', '/plants', { token, body: `{"id":${id},"name":"${n}"}` }),
+      )
+      expect((await Promise.all(racers)).filter(({ status }) => status === 200)).toHaveLength(1)
+    }
+    for (const { process } of servers) process.kill('SIGTERM')
+    for (const { finished } of servers) expect((await finished).code).toBe(0)
+  }, 30_000)
+})

@@ -1,0 +1,68 @@
+// The real command line as a black box: bin/plants, in a folder of its own.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+const launcher = join(import.meta.dir, '../../bin/plants')
+
+export interface Finished {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command to its end. */
+export async function run(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const child = start(args, folder, environment)
+  return await child.finished
+}
+
+export interface Running {
+  readonly process: ChildProcess
+  readonly finished: Promise<Finished>
+  readonly out: () => string
+  readonly err: () => string
+  /** Where it listens; rejects where it ends before it says so. */
+  readonly url: Promise<string>
+}
+
+export function start(args: readonly string[], folder: string, environment: Readonly<Record<string, string>> = {}): Running {
+  const child = spawn(launcher, args, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let out = ''
+  let err = ''
+  const url = Promise.withResolvers<string>()
+  child.stdout.on('data', (data) => {
+    out += data
+    const listening = /^plants: listening on (http:\S+)$/m.exec(out)
+    if (listening?.[1] !== undefined) url.resolve(listening[1])
+  })
+  child.stderr.on('data', (data) => {
+    err += data
+  })
+  const finished = new Promise<Finished>((resolve) => {
+    child.on('close', (code) => {
+      url.reject(new Error(`ended with ${code}: ${err}`))
+      resolve({ code, out, err })
+    })
+  })
+  url.promise.catch(() => {})
+  return { process: child, finished, out: () => out, err: () => err, url: url.promise }
+}
+
+/** Starts a server on a free port. */
+export function serve(folder: string, ...more: readonly string[]): Running {
+  return start(['serve', '--port', '0', '--store', 'sqlite:plants.db', ...more], folder)
+}
+
+/** Issues a token at the command line. */
+export async function tokenFor(account: string, folder: string, ...more: readonly string[]): Promise<string> {
+  const { out } = await run(['token', 'issue', '--account', account, '--store', 'sqlite:plants.db', ...more], folder)
+  return out.trim()
+}
