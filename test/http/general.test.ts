@@ -254,7 +254,7 @@ describe('pipelined requests', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const one = `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
-      const { received } = await exchange(service.url, [one + 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n' + one.replace(token, 'x')])
+      const { received } = await exchange(service.url, [`${one}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n${one.replace(token, 'x')}`])
       expect(statuses(received)).toEqual([200, 200, 401])
     }))
 

@@ -31,7 +31,7 @@ describe('lengths', () => {
   test('two that conflict', () => refused((token) => [head(token, 'Content-Length: 19', 'Content-Length: 20') + plant], [400]))
 
   test('beside chunked encoding', () =>
-    refused((token) => [head(token, 'Content-Length: 19', 'Transfer-Encoding: chunked') + `13\r\n${plant}\r\n0\r\n\r\n`], [400]))
+    refused((token) => [`${head(token, 'Content-Length: 19', 'Transfer-Encoding: chunked')}13\r\n${plant}\r\n0\r\n\r\n`], [400]))
 
   test.each(['-1', '+19', '0x13', '19, 19', '1e2', ' ', '99999999999999999999999'])('of %p', (length) =>
     refused((token) => [head(token, `Content-Length: ${length}`) + plant], [400, 413]),
@@ -39,7 +39,7 @@ describe('lengths', () => {
 
   test.each(['gzip, chunked', 'chunked, identity', 'xchunked', 'chunked, chunked'])(
     'hidden by Transfer-Encoding: %s',
-    (encoding) => refused((token) => [head(token, `Transfer-Encoding: ${encoding}`) + `13\r\n${plant}\r\n0\r\n\r\n`], [400, 501]),
+    (encoding) => refused((token) => [`${head(token, `Transfer-Encoding: ${encoding}`)}13\r\n${plant}\r\n0\r\n\r\n`], [400, 501]),
   )
 
   test.each(['zz\r\nabc\r\n0\r\n\r\n', '-1\r\nabc\r\n0\r\n\r\n', 'ffffffffffffffffff\r\nabc', '3\r\nabcdef\r\n0\r\n\r\n'])(

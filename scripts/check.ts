@@ -1,0 +1,73 @@
+// The whole check, as `npm test` runs it: format and lint, types, the OpenAPI document, every test.
+// It goes through all of them, whatever fails, and closes with one line that counts.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const runtime = fileURLToPath(new URL('./bun', import.meta.url))
+
+interface Step {
+  readonly name: string
+  readonly command: readonly string[]
+}
+
+const steps: readonly Step[] = [
+  { name: 'format and lint', command: ['node_modules/.bin/biome', 'ci', '--error-on-warnings', '.'] },
+  { name: 'types', command: ['node_modules/.bin/tsc', '--project', '.'] },
+  {
+    name: 'openapi.json',
+    command: [runtime, 'node_modules/@redocly/cli/bin/cli.js', 'lint', '--extends', 'recommended', 'openapi.json'],
+  },
+]
+
+const tests: Step = { name: 'tests', command: [runtime, 'test', '--timeout', '30000', ...process.argv.slice(2)] }
+
+interface Outcome {
+  readonly passed: boolean
+  readonly output: string
+}
+
+/** Runs a step, showing its output as it comes where `live`, else only where it fails. */
+function run({ command }: Step, live: boolean): Promise<Outcome> {
+  const [program = '', ...args] = command
+  // Redocly must neither report its use nor look for a newer version.
+  const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...quiet } })
+  let output = ''
+  const take = (data: Buffer): void => {
+    output += data
+    if (live) process.stdout.write(data)
+  }
+  child.stdout.on('data', take)
+  child.stderr.on('data', take)
+  return new Promise((resolve) => {
+    child.on('error', (error) => resolve({ passed: false, output: String(error) }))
+    child.on('close', (code) => resolve({ passed: code === 0, output }))
+  })
+}
+
+/** The count in a closing line of the test runner, such as " 171 pass". */
+function counted(output: string, word: string): number {
+  return Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(output)?.[1] ?? 0)
+}
+
+let passed = 0
+let failed = 0
+for (const step of steps) {
+  const startedMs = performance.now()
+  const outcome = await run(step, false)
+  if (outcome.passed) passed += 1
+  else failed += 1
+  console.log(`${outcome.passed ? 'ok  ' : 'FAIL'} ${step.name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`)
+  if (!outcome.passed) console.log(outcome.output)
+}
+
+const outcome = await run(tests, true)
+passed += counted(outcome.output, 'pass')
+failed += counted(outcome.output, 'fail')
+// A runner that broke down without counting a failure has failed all the same.
+if (!outcome.passed && counted(outcome.output, 'fail') === 0) failed += 1
+const skipped = counted(outcome.output, 'skip')
+
+console.log(`\n${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`)
+process.exit(failed === 0 ? 0 : 1)

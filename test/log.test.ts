@@ -1,0 +1,83 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync, readSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { openLog, printable } from '../src/log.ts'
+import { temporaryFolder } from './support/service.ts'
+
+const folder = temporaryFolder()
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const entry = { startedMs: performance.now(), requestId: 'id "1"', method: 'GET', route: '/plants', account: 'a\u001b[31m\n' }
+const ending = { bytes: 2, complete: true }
+const noon = (): number => Date.UTC(2030, 0, 1, 12)
+
+async function logged(terminal: boolean, write: (log: ReturnType<typeof openLog>) => void): Promise<string> {
+  const path = join(folder, 'log')
+  const descriptor = openSync(path, 'w')
+  const log = openLog({ descriptor, terminal }, noon)
+  write(log)
+  await log.close()
+  closeSync(descriptor)
+  return readFileSync(path, 'utf8')
+}
+
+describe('the log', () => {
+  test('is a JSON line for each event', async () => {
+    const text = await logged(false, (log) => {
+      log.request(entry, 200, ending)
+      log.request({ ...entry, route: undefined, account: undefined }, 404, { bytes: 7, complete: false })
+      log.failure('It failed.', { requestId: 'x', cause: new Error('outer', { cause: new Error('inner') }) })
+      log.note('stopping')
+    })
+    const [request, broken, failure, note] = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(request).toMatchObject({
+      time: '2030-01-01T12:00:00.000Z',
+      level: 'info',
+      status: 200,
+      account: 'a\u001b[31m\n',
+      requestId: 'id "1"',
+    })
+    expect(request).not.toHaveProperty('complete')
+    expect(broken).toMatchObject({ route: null, account: null, complete: false })
+    expect(failure).toMatchObject({ level: 'error', message: 'It failed.', requestId: 'x' })
+    expect(failure.cause).toContain('outer')
+    expect(failure.cause).toContain('inner')
+    expect(note).toEqual({ time: '2030-01-01T12:00:00.000Z', level: 'info', message: 'stopping' })
+  })
+
+  test('is plain text on a terminal, where control characters do nothing', async () => {
+    const text = await logged(true, (log) => log.request(entry, 200, ending))
+    expect(text).toMatch(/^12:00:00\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a\n$/)
+    expect(printable('ä\u009b')).toBe('ä\\u009b')
+  })
+
+  test('drops and counts lines rather than fill memory where its reader is behind', async () => {
+    const path = join(folder, 'pipe')
+    execFileSync('mkfifo', [path])
+    const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    const log = openLog({ descriptor, terminal: false }, noon)
+    const long = { ...entry, account: 'x'.repeat(10_000) }
+    for (let n = 0; n < 2000; n += 1) log.request(long, 200, ending)
+    const startedMs = performance.now()
+    await Bun.sleep(50)
+    // The loop was not held up by the full pipe.
+    expect(performance.now() - startedMs).toBeLessThan(500)
+    const buffer = Buffer.alloc(1 << 20)
+    let text = ''
+    for (let idle = 0; idle < 20 && !text.includes('were dropped'); ) {
+      try {
+        text += buffer.toString('utf8', 0, readSync(descriptor, buffer))
+        idle = 0
+      } catch {
+        idle += 1
+        await Bun.sleep(20)
+      }
+    }
+    expect(text).toMatch(/"message":"\d+ log lines were dropped because their reader was behind"/)
+    closeSync(descriptor)
+  }, 20_000)
+})
