@@ -15,7 +15,7 @@ export interface BenchServer {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The service as a user starts it, with its log going where a user's would: to a file that is read by nobody. */
+/** The service as a user starts it; its log is written and goes to /dev/null. */
 export function startService(folder: string, core: number): Promise<BenchServer> {
   return startServer([`${root}bin/plants`, 'serve', '--port', '0', '--first-token'], folder, core)
 }

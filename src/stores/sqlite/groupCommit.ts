@@ -4,8 +4,8 @@ import { Failure } from '../../domain/failure.ts'
 import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
 
 /**
- * Takes a batch to the writer and brings back what became of it, both as JSON text: the structured
- * clone of as many objects costs three times as much.
+ * Takes a batch to the writer and brings back what became of it, both as JSON text, which costs the
+ * threads less than the structured clone of as many objects.
  */
 export interface Channel {
   readonly send: (batch: string) => Promise<string>
