@@ -1,17 +1,9 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
-import { helpFor, overview, version } from './help.ts'
+import { type Command, helpFor, overview, version } from './help.ts'
 import { serve } from './serve.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
 import type { World } from './world.ts'
-
-/** A command, as the help shows it. */
-export interface Command {
-  readonly name: string
-  readonly summary: string
-  readonly positionals: readonly string[]
-  readonly settings: readonly SettingName[]
-}
 
 interface RunnableCommand extends Command {
   /** Resolves to the exit code. */

@@ -2,7 +2,14 @@
 
 import packageJson from '../../package.json' with { type: 'json' }
 import { type SettingName, settings } from '../config.ts'
-import type { Command } from './commands.ts'
+
+/** A command, as the help shows it. */
+export interface Command {
+  readonly name: string
+  readonly summary: string
+  readonly positionals: readonly string[]
+  readonly settings: readonly SettingName[]
+}
 
 export function version(): string {
   return packageJson.version

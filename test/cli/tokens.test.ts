@@ -1,17 +1,8 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { describe, expect, test } from 'bun:test'
 import { run, serve, tokenFor } from '../support/process.ts'
-import { call, temporaryFolder } from '../support/service.ts'
+import { call, folderMaker } from '../support/service.ts'
 
-const folders: string[] = []
-function folder(): string {
-  const made = temporaryFolder()
-  folders.push(made)
-  return made
-}
-afterAll(() => {
-  for (const made of folders) rmSync(made, { recursive: true })
-})
+const folder = folderMaker()
 
 describe('plants token issue', () => {
   test('prints the token, alone, on standard output, and the rest on standard error', async () => {

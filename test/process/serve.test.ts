@@ -1,20 +1,12 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { describe, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { run, serve, start, tokenFor } from '../support/process.ts'
 import { exchange, statuses } from '../support/rawSocket.ts'
-import { call, temporaryFolder } from '../support/service.ts'
+import { call, folderMaker } from '../support/service.ts'
 
-const folders: string[] = []
-function folder(): string {
-  const made = temporaryFolder()
-  folders.push(made)
-  return made
-}
-afterAll(() => {
-  for (const made of folders) rmSync(made, { recursive: true })
-})
+const folder = folderMaker()
 
 describe('plants serve', () => {
   test('says where it listens, alone on its line, once it can answer, and prints no secret', async () => {
@@ -112,6 +104,15 @@ describe('plants serve', () => {
   })
 })
 
+/** A client that begins to send a plant and never goes on. */
+async function unfinishedRequest(url: string, token: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
+  await Bun.sleep(200)
+  return socket
+}
+
 describe('plants serve stops', () => {
   test('after what is under way is finished, and keeps the data', async () => {
     const home = folder()
@@ -144,10 +145,7 @@ describe('plants serve stops', () => {
     const token = await tokenFor('a', home)
     const server = serve(home)
     const url = await server.url
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.on('error', () => {})
-    socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
-    await Bun.sleep(200)
+    const socket = await unfinishedRequest(url, token)
     server.process.kill('SIGTERM')
     await Bun.sleep(300)
     expect(server.process.exitCode).toBeNull()
@@ -161,10 +159,7 @@ describe('plants serve stops', () => {
     const token = await tokenFor('a', home)
     const server = serve(home)
     const url = await server.url
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.on('error', () => {})
-    socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
-    await Bun.sleep(200)
+    const socket = await unfinishedRequest(url, token)
     const stoppedMs = performance.now()
     server.process.kill('SIGTERM')
     await server.finished

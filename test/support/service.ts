@@ -1,4 +1,5 @@
 // A real service for a test: real SQLite in a folder of its own, real HTTP on a free port.
+import { afterAll } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -47,6 +48,19 @@ export async function withService(use: (service: TestService) => Promise<void>, 
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'plants-test-'))
+}
+
+/** Makes folders, which are removed after the last test of the file that asked for them. */
+export function folderMaker(): () => string {
+  const folders: string[] = []
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true })
+  })
+  return () => {
+    const folder = temporaryFolder()
+    folders.push(folder)
+    return folder
+  }
 }
 
 export async function startTestService(path: string, limits: Partial<Limits> = {}): Promise<TestService> {
