@@ -41,7 +41,7 @@ function openapiDocument(): Json {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token that the operator issued: `plants_` and 49 letters and digits.',
+          description: 'Issued by the operator.',
         },
       },
       schemas,

@@ -10,6 +10,8 @@ addEventListener('DOMContentLoaded', () => {
   globalThis.Scalar.createApiReference('#reference', {
     url: '/openapi.json',
     servers: [{ url: location.origin }],
+    // The one scheme there is: without this, a reader has to choose it before the field for the token appears.
+    authentication: { preferredSecurityScheme: 'bearer' },
     defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
     defaultRequestBodyView: 'raw',
     documentDownloadType: 'direct',
@@ -49,8 +51,16 @@ function keepIntegersExact() {
     return schema
   }
 
+  // Scalar sends the example of an optional parameter along unless it is marked: a first try would list
+  // only what follows id 7, and all that is created from the page would share one idempotency key.
+  function leaveOut(parameter) {
+    parameter.examples = { example: { value: parameter.example, 'x-disabled': true } }
+    delete parameter.example
+  }
+
   function exact(_name, value, { source }) {
     if (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)) return BigInt(source)
+    if (['query', 'header'].includes(value?.in) && 'example' in value) leaveOut(value)
     return value?.type === 'integer' ? describeBounds(value) : value
   }
 
