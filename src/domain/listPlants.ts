@@ -4,8 +4,11 @@ import { Failure } from './failure.ts'
 import type { IdentifiedPlant } from './plant.ts'
 import type { Page, Store } from './store.ts'
 
-/** Plants in one page, and so the longest list that is one snapshot. */
+/** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
+
+/** Plants in a page of the walk beyond that: fewer, so that others wait less and less is held. */
+const walkPagePlants = 200
 
 export interface ListRequest {
   /** Only plants with an id above this one. */
@@ -72,7 +75,7 @@ async function* walk(
   let after = start
   let left = remaining
   for (;;) {
-    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, pagePlants) })
+    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, walkPagePlants) })
     if (page.plants.length > 0) yield page.plants
     if (!page.more) return
     left -= page.plants.length
