@@ -33,9 +33,10 @@ export async function listPlants(store: Store, account: string, request: ListReq
   if (!first.more) return { plants: first.plants, rest: undefined, next: undefined }
   if (first.plants.length === limit) return { plants: first.plants, rest: undefined, next: lastId(first) }
 
-  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit)
+  const start = lastId(first)
   const remaining = limit - first.plants.length
-  const rest = { [Symbol.asyncIterator]: () => walk(store, account, lastId(first), end.upTo, remaining) }
+  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, start, remaining)
+  const rest = { [Symbol.asyncIterator]: () => walk(store, account, start, end.upTo, remaining) }
   return { plants: first.plants, rest, next: end.next }
 }
 
@@ -49,11 +50,12 @@ interface LimitEnd {
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
 /** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number): Promise<LimitEnd> {
-  let upTo = after
-  for (let counted = 0; counted < limit; counted += pagePlants) {
-    upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
-    if (upTo === undefined) return noEnd
+async function limitEnd(store: Store, account: string, start: bigint, remaining: number): Promise<LimitEnd> {
+  let upTo = start
+  for (let counted = 0; counted < remaining; counted += pagePlants) {
+    const reached = await store.nthPlantId(account, upTo, Math.min(pagePlants, remaining - counted))
+    if (reached === undefined) return noEnd
+    upTo = reached
     await turnOfOthers()
   }
   const following = await store.nthPlantId(account, upTo, 1)

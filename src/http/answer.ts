@@ -30,11 +30,13 @@ export function answerer(context: Context): (request: Request) => Promise<Respon
     } catch (error) {
       const failure = asFailure(error)
       logCause(failure, entry, context)
-      reply = withoutUnreadBody(request, refuse(failure), context.limits)
+      reply = refuse(failure)
     }
-    return respond(request, withOwnHeaders(reply, requestId, context.isStopping()), (ending) =>
-      context.log.request(entry, reply.status, ending),
-    )
+    const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
+    return respond(request, withOwnHeaders(reply, requestId, closing), (ending) => {
+      if (ending.cause !== undefined) logCause(asFailure(ending.cause), entry, context)
+      context.log.request(entry, reply.status, ending)
+    })
   }
 }
 
@@ -79,17 +81,17 @@ function logCause({ refusal, message, cause }: Failure<Refusal>, { requestId }: 
   if (cause !== undefined && refusal !== 'request-malformed') log.failure(message, { requestId, cause })
 }
 
-/** A body that was refused unread and may be large is not waited for: the connection ends with the answer. */
-function withoutUnreadBody({ headers, bodyUsed }: Request, reply: Reply, { bodyBytesMax }: Limits): Reply {
+/** A body that was not read and may be large is not waited for: the connection ends with the answer. */
+function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limits): boolean {
+  if (bodyUsed) return false
   const declared = headers.get('content-length')
-  const small = declared === null ? headers.get('transfer-encoding') === null : Number(declared) <= bodyBytesMax
-  return bodyUsed || small ? reply : { ...reply, headers: { ...reply.headers, Connection: 'close' } }
+  return declared === null ? headers.get('transfer-encoding') !== null : Number(declared) > bodyBytesMax
 }
 
-/** The request id goes back to the client that sent one; while the service stops, connections end with their answer. */
-function withOwnHeaders(reply: Reply, requestId: string | undefined, stopping: boolean): Reply {
-  if (requestId === undefined && !stopping) return reply
-  const own = { ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }), ...(stopping ? { Connection: 'close' } : {}) }
+/** The request id goes back to the client that sent one; `closing` says that the connection ends with this answer. */
+function withOwnHeaders(reply: Reply, requestId: string | undefined, closing: boolean): Reply {
+  if (requestId === undefined && !closing) return reply
+  const own = { ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }), ...(closing ? { Connection: 'close' } : {}) }
   return { ...reply, headers: { ...reply.headers, ...own } }
 }
 

@@ -1,10 +1,11 @@
 // Last step: a reply becomes a Response, and its end is told once, with the bytes that were sent.
 import type { Reply } from './reply.ts'
 
-/** How an answer ended: `complete` is false where the client left or a list broke off. */
+/** How an answer ended: `complete` is false where the client left or a list broke off, for which there is a `cause`. */
 export interface Ending {
   readonly bytes: number
   readonly complete: boolean
+  readonly cause?: unknown
 }
 
 export function respond(request: Request, { status, headers, body }: Reply, ended: (ending: Ending) => void): Response {
@@ -24,25 +25,32 @@ const encoder = new TextEncoder()
 function stream(parts: AsyncIterable<string>, ended: (ending: Ending) => void): ReadableStream<Uint8Array> {
   const iterator = parts[Symbol.asyncIterator]()
   let bytes = 0
+  let open = true
+  const end = (how: Omit<Ending, 'bytes'>): void => {
+    if (open) ended({ bytes, ...how })
+    open = false
+  }
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     try {
       const { done, value } = await iterator.next()
+      // The client may have left meanwhile.
+      if (!open) return
       if (done) {
-        ended({ bytes, complete: true })
+        end({ complete: true })
         controller.close()
         return
       }
       const chunk = encoder.encode(value)
       bytes += chunk.byteLength
       controller.enqueue(chunk)
-    } catch (error) {
-      ended({ bytes, complete: false })
-      controller.error(error)
+    } catch (cause) {
+      end({ complete: false, cause })
+      controller.error(cause)
     }
   }
   const cancel = async (): Promise<void> => {
+    end({ complete: false })
     await iterator.return?.()
-    ended({ bytes, complete: false })
   }
   return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
 }

@@ -242,3 +242,60 @@ describe('a list beyond one snapshot', () => {
     60_000,
   )
 })
+
+describe('a long list with a limit, while others write', () => {
+  test(
+    'never exceeds its limit, and its link skips nothing that is there throughout',
+    () =>
+      withService(async (service) => {
+        const token = await service.tokenFor('a')
+        const stable = range(1, 4000).map((n) => n * 10)
+        await plant(service, token, stable)
+        let writing = true
+        const writer = (async () => {
+          for (let n = 0; writing; n += 1) {
+            const id = (n % 4000) * 10 + 5
+            await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` })
+            await service.call('DELETE', `/plants/${id}`, { token })
+          }
+        })()
+        for (let round = 0; round < 10; round += 1) {
+          const seen: string[] = []
+          let target: string | undefined = '/plants?limit=1500'
+          while (target !== undefined) {
+            // Where the limit would be exceeded the list breaks off, and the client asks again.
+            const answer: Answer | undefined = await service.call('GET', target, { token }).catch(() => undefined)
+            if (answer === undefined) continue
+            expect(names(answer).length).toBeLessThanOrEqual(1500)
+            seen.push(...names(answer))
+            target = nextTarget(answer)
+          }
+          expect(seen.filter((name) => !name.endsWith('5'))).toEqual(stable.map(String))
+          expect(new Set(seen).size).toBe(seen.length)
+        }
+        writing = false
+        await writer
+      }),
+    60_000,
+  )
+
+  test('breaks off rather than leave out a plant or exceed the limit, and logs that it did', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      await plant(
+        service,
+        token,
+        range(1, 3000).map((n) => n * 10),
+      )
+      const store = service.store as unknown as { nthPlantId: (...of: unknown[]) => unknown }
+      const nthPlantId = store.nthPlantId.bind(store)
+      // Once the end of the list is settled, a plant is created before it.
+      store.nthPlantId = async (...of) => {
+        const found = nthPlantId(...of)
+        if (of[2] === 1) await service.store.createPlant('a', { id: 15_001n, name: 'late', tag: null, idempotencyKey: null })
+        return found
+      }
+      await expect(service.call('GET', '/plants?limit=2500', { token })).rejects.toThrow()
+      expect(service.logged.some((line) => line.startsWith('request') && line.includes('complete: false'))).toBe(true)
+    }))
+})
