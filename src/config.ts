@@ -63,7 +63,7 @@ export const settings = {
   }),
   account: setting<string | undefined>({
     placeholder: 'NAME',
-    help: 'the account that the token opens, or whose tokens to list',
+    help: 'the account whose plants the token opens',
     read: (text) => ofLength(text, 1, accountLengthMax),
     otherwise: () => undefined,
   }),
@@ -180,7 +180,15 @@ function setting<Value>(declared: Setting<Value>): Setting<Value> {
 function readStore(text: string): StoreLocation | Mistake {
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
   const file = path !== '' && path !== ':memory:' && !path.includes('\0')
-  return file ? { scheme: 'sqlite', path } : new Mistake('sqlite:FILE, the one kind of store that is known')
+  if (file) return { scheme: 'sqlite', path }
+  return new Mistake(
+    `sqlite:FILE, the one kind of store that is known${text === '' || text.includes(':') ? '' : `; try sqlite:${text}`}`,
+  )
+}
+
+/** A store as its setting names it. */
+export function describeStore({ scheme, path }: StoreLocation): string {
+  return `${scheme}:${path}`
 }
 
 function readScopes(text: string): readonly Scope[] | Mistake {

@@ -60,7 +60,7 @@ export async function run(args: readonly string[], world: World): Promise<number
     return await found.run(rest, world)
   } catch (error) {
     if (!(error instanceof UsageProblems)) throw error
-    for (const problem of error.problems) world.tell(`plants: ${problem}`)
+    for (const problem of error.problems) world.tell(`plants: ${withoutTokens(problem)}`)
     world.tell(`See "plants ${found.name} --help".`)
     return usageExitCode
   }
@@ -68,9 +68,14 @@ export async function run(args: readonly string[], world: World): Promise<number
 
 function withoutCommand(args: readonly string[], world: World): number {
   if (args[0] === '--version' || args[0] === '-V') return print(world, version())
-  if (args.length > 0) world.tell(`plants: ${JSON.stringify(args.join(' '))} is not a command.`)
+  if (args.length > 0) world.tell(`plants: ${withoutTokens(JSON.stringify(args.join(' ')))} is not a command.`)
   world.tell(overview(commands))
   return usageExitCode
+}
+
+/** A token that was given in the wrong place is not repeated on the screen. */
+function withoutTokens(text: string): string {
+  return text.replace(/plants_[0-9A-Za-z]+/g, 'plants_[redacted]')
 }
 
 function print(world: World, text: string): number {

@@ -1,5 +1,5 @@
 // The command that serves: from its settings to a clean end.
-import type { Parsed } from '../config.ts'
+import { describeStore, type Parsed } from '../config.ts'
 import { issueFirstToken } from '../domain/issueToken.ts'
 import { scopes } from '../domain/token.ts'
 import { openLog } from '../log.ts'
@@ -9,13 +9,19 @@ import type { World } from './world.ts'
 /** How long a stop waits for what is under way. */
 const stopMs = 10_000
 
+/** Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the terminal and from npm. */
+const sameSignalMs = 200
+
 export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'first-token'>, world: World): Promise<number> {
   const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, world.nowMs)
   const { host, port, store } = values
   const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
   const stopped = stopRequest(world)
   world.print(`plants: listening on ${service.url}`)
+  log.note(`the store is ${describeStore(store)}`)
   if (values['first-token']) await offerFirstToken(service, world)
+  else if ((await service.store.listTokens()).length === 0)
+    log.note('the store holds no token; issue one with: bin/plants token issue --account NAME')
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
   const forced = setTimeout(() => world.exit(1), stopMs)
@@ -29,10 +35,10 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
 /** Resolves at the first request to stop; the second one ends the process. */
 function stopRequest(world: World): Promise<void> {
   return new Promise((resolve) => {
-    let stopping = false
+    let firstMs = Number.POSITIVE_INFINITY
     world.onStopRequest(() => {
-      if (stopping) world.exit(1)
-      stopping = true
+      if (performance.now() - firstMs > sameSignalMs) world.exit(1)
+      firstMs = Math.min(firstMs, performance.now())
       resolve()
     })
   })

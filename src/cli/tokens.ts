@@ -1,6 +1,5 @@
 // The commands on tokens. They work beside a running server, which sees their effect at once.
-import type { Parsed, StoreLocation } from '../config.ts'
-import { UsageProblems } from '../config.ts'
+import { describeStore, type Parsed, type StoreLocation, UsageProblems } from '../config.ts'
 import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
@@ -16,7 +15,8 @@ export async function tokenIssue(
   if (account === undefined) throw new UsageProblems(['--account is missing: whose plants shall the token open?'])
   return withStore(store, 'create', async (opened) => {
     const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
-    world.tell(`Token ${token.id} for the account ${printable(account)} (${expiry(token)}). It is shown only now; keep it safe.`)
+    world.tell(`Token ${token.id} for the account ${printable(account)} (${expiry(token)}), in ${describeStore(store)}.`)
+    world.tell('It is shown only now; keep it safe.')
     world.print(plain.reveal())
     return 0
   })
@@ -40,6 +40,8 @@ export async function tokenList({ values }: Parsed<'account' | 'json' | 'store'>
 
 export async function tokenRevoke({ values, positionals }: Parsed<'store'>, world: World): Promise<number> {
   const [id = ''] = positionals
+  if (id.startsWith('plants_'))
+    throw new UsageProblems(['that is a token, not the id of one; "plants token list" shows the ids.'])
   return withStore(values.store, 'existing', async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
@@ -81,7 +83,7 @@ function stateOf(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' 
 }
 
 function table(tokens: readonly Token[], nowMs: number): string {
-  if (tokens.length === 0) return 'There are no tokens. Issue one with: plants token issue --account NAME'
+  if (tokens.length === 0) return 'There are no such tokens. Issue one with: bin/plants token issue --account NAME'
   const head = ['ID', 'ACCOUNT', 'LABEL', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
   const rows = tokens.map((token) => [
     token.id,

@@ -41,7 +41,7 @@ function openapiDocument(): Json {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'Issued by the operator.',
+          description: 'Issued by the operator: `bin/plants token issue`.',
         },
       },
       schemas,
@@ -52,7 +52,7 @@ function openapiDocument(): Json {
 const introduction = [
   'Every body is JSON, whatever `Accept` says. Every failure carries an `Error`: the HTTP status and one sentence that names the field and what is wrong with it.',
   'A token opens one account, which sees and deletes exactly the plants that it created; two accounts may use the same id. A write that is answered with 200 or 204 is durable.',
-  '`HEAD` answers as `GET` without the body. `OPTIONS` answers 204 with `Allow` on every path. An unknown path gets 404, another method on a known path 405 with `Allow`, an unknown method 501.',
+  '`HEAD` answers as `GET` without the body. `OPTIONS` answers 204 with `Allow` on every path. An unknown path gets 404, another method on a known path 405 with `Allow`. A method that nobody knows gets 501 or a closed connection. Unknown members and query parameters are ignored.',
 ].join('\n\n')
 
 const errorSchema: PublishedSchema = {

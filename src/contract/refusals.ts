@@ -47,7 +47,7 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
   'token-refused': {
     status: 401,
     when: 'The bearer token is unknown, malformed, expired or revoked.',
-    example: 'The bearer token is not valid.',
+    example: 'The bearer token is not valid: it is unknown, malformed, expired or revoked.',
     header: { name: 'WWW-Authenticate', value: () => refusedChallenge, example: refusedChallenge },
   },
   'scope-missing': {
@@ -60,7 +60,11 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
       example: `${challenge}, error="insufficient_scope", scope="plants:write"`,
     },
   },
-  'path-unknown': { status: 404, when: 'Nothing is at this path.', example: 'Nothing is at this path.' },
+  'path-unknown': {
+    status: 404,
+    when: 'Nothing is at this path.',
+    example: 'Nothing is at this path; /docs shows what there is.',
+  },
   'plant-missing': {
     status: 404,
     when: "No plant of the caller's account has this id.",
@@ -75,7 +79,7 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
   'id-taken': {
     status: 409,
     when: "A plant of the caller's account already has this id. It is unchanged.",
-    example: 'id is already taken by another plant of this account.',
+    example: 'id is already taken by a plant of this account.',
   },
   'body-too-large': {
     status: 413,

@@ -26,11 +26,14 @@ const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
 const int32Max = 2 ** 31 - 1
 
+/** A path or query takes one spelling of a number: no fraction, no exponent, no leading zero. */
+const inDigits = ', in plain decimal digits'
+
 /** A signed 64-bit integer, kept exactly as a bigint. */
 export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<bigint> {
-  const checked = (value: bigint | undefined, name: string): bigint => {
+  const checked = (value: bigint | undefined, name: string, spelling = ''): bigint => {
     if (value !== undefined && value >= int64Min && value <= int64Max) return value
-    return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}.`)
+    return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
   }
   return {
     // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not 2^63 - 1.
@@ -39,7 +42,7 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
       const source = numberSource(json)
       return checked(source === undefined ? undefined : exactInteger(source), name)
     },
-    fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name),
+    fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name, inDigits),
   }
 }
 
@@ -49,7 +52,7 @@ export function count(annotations: PublishedSchema): Parameter<number> {
     published: { type: 'integer', format: 'int32', minimum: 0, maximum: int32Max, ...annotations },
     fromText: (text, name) => {
       const value = /^(?:0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN
-      return value <= int32Max ? value : refuse(`${name} must be an integer between 0 and ${int32Max}.`)
+      return value <= int32Max ? value : refuse(`${name} must be an integer between 0 and ${int32Max}${inDigits}.`)
     },
   }
 }

@@ -21,7 +21,7 @@ export async function authenticate(store: Store, plainToken: string, nowMs: numb
   const hash = tokenHashOf(plainToken)
   const token = hash === undefined ? undefined : await store.findToken(hash)
   if (token === undefined || !isUsable(token, nowMs)) {
-    throw new Failure('token-refused', 'The bearer token is not valid.')
+    throw new Failure('token-refused', 'The bearer token is not valid: it is unknown, malformed, expired or revoked.')
   }
   noteUse(store, token, nowMs)
   return { account: token.account, tokenId: token.id, scopes: token.scopes }

@@ -11,7 +11,7 @@ export async function createPlant(store: Store, account: string, plant: KeptPlan
 
 function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
   if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey) {
-    throw new Failure('id-taken', 'id is already taken by another plant of this account.')
+    throw new Failure('id-taken', 'id is already taken by a plant of this account.')
   }
   if (plant.name !== existing.name || plant.tag !== existing.tag) {
     throw new Failure(

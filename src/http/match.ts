@@ -32,7 +32,7 @@ export function match(request: Request): Route {
   const query = question === -1 ? '' : target.slice(question + 1)
   const slash = pathname.lastIndexOf('/') + 1
   const path = exact.get(pathname) ?? (slash < pathname.length ? prefixes.get(pathname.slice(0, slash)) : undefined)
-  if (path === undefined) throw new Failure<Refusal>('path-unknown', 'Nothing is at this path.')
+  if (path === undefined) throw new Failure<Refusal>('path-unknown', 'Nothing is at this path; /docs shows what there is.')
   const id = operationFor(path, request.method)
   const pathParameter = path.template.endsWith('}') ? decode(pathname.slice(slash)) : undefined
   return { id, operation: operations[id], pathParameter, query, allow: path.allow }

@@ -9,7 +9,9 @@ describe('plants token issue', () => {
     const { code, out, err } = await run(['token', 'issue', '--account', 'greenhouse', '--label', 'ci'], folder())
     expect(code).toBe(0)
     expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
-    expect(err).toMatch(/^Token [0-9a-f]{12} for the account greenhouse \(does not expire\)\. .*\n$/)
+    expect(err).toMatch(
+      /^Token [0-9a-f]{12} for the account greenhouse \(does not expire\), in sqlite:plants\.db\.\nIt is shown only now.*\n$/,
+    )
     expect(err).not.toContain(out.trim())
   })
 
@@ -73,7 +75,7 @@ describe('plants token list', () => {
       ),
     ).toEqual(['b'])
     expect(JSON.parse((await run(['token', 'list', '--json', '--account', 'c'], home)).out)).toEqual([])
-    expect((await run(['token', 'list', '--account', 'c'], home)).out).toContain('There are no tokens.')
+    expect((await run(['token', 'list', '--account', 'c'], home)).out).toContain('There are no such tokens.')
   })
 
   test('never shows a token or its hash', async () => {
@@ -107,6 +109,12 @@ describe('plants token revoke', () => {
     const { code, err } = await run(['token', 'revoke', 'nonsense'], home)
     expect([code, err]).toEqual([1, 'plants: no token has the id "nonsense"; "plants token list" shows those there are.\n'])
     expect((await run(['token', 'revoke'], home)).err).toContain('plants: TOKEN-ID is missing.')
+    const token = await tokenFor('a', home)
+    const mistaken = await run(['token', 'revoke', token], home)
+    expect(mistaken.code).toBe(2)
+    expect(mistaken.err).toContain('plants: that is a token, not the id of one')
+    expect((await run(['token', 'list', token], home)).err).toContain('"plants_[redacted]" is one argument too many')
+    expect(mistaken.err).not.toContain(token)
   })
 
   test('is seen by a running server at the next request', async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../src/service.ts'
 import { exchange } from '../support/rawSocket.ts'
-import { startTestService, temporaryFolder, withService } from '../support/service.ts'
+import { folderMaker, startTestService, withService } from '../support/service.ts'
+
+const folder = folderMaker()
 
 const operations = [
   ['POST', '/plants'],
@@ -10,7 +12,7 @@ const operations = [
 ] as const
 
 const missing = '{"error":401,"message":"A bearer token is needed: send Authorization: Bearer TOKEN."}'
-const refused = '{"error":401,"message":"The bearer token is not valid."}'
+const refused = '{"error":401,"message":"The bearer token is not valid: it is unknown, malformed, expired or revoked."}'
 const challenge = 'Bearer realm="plants"'
 const invalid = `${challenge}, error="invalid_token", error_description="The bearer token is unknown, malformed, expired or revoked"`
 
@@ -35,7 +37,7 @@ describe('a token that is not valid', () => {
       const [ofRevoked] = await service.store.listTokens('c')
       await service.store.revokeToken(ofRevoked?.id ?? '', service.clock.nowMs)
       service.clock.nowMs += 1000
-      const foreign = await startTestService(`${temporaryFolder()}/plants.db`)
+      const foreign = await startTestService(`${folder()}/plants.db`)
       const unknown = await foreign.tokenFor('a')
       await foreign.stop()
       const typo = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A')
@@ -118,7 +120,7 @@ describe('a valid token', () => {
     }))
 
   test('dies with the request that follows its revocation by another connection to the store', async () => {
-    const path = `${temporaryFolder()}/plants.db`
+    const path = `${folder()}/plants.db`
     const service = await startTestService(path)
     const token = await service.tokenFor('a')
     const other = await openStore({ scheme: 'sqlite', path }, 'existing')

@@ -188,7 +188,7 @@ describe('POST /plants', () => {
       for (const name of ['first', 'second']) {
         const answer = await create(service, token, `{"id":7,"name":"${name}"}`)
         expect(answer.status).toBe(409)
-        expect(answer.text).toBe('{"error":409,"message":"id is already taken by another plant of this account."}')
+        expect(answer.text).toBe('{"error":409,"message":"id is already taken by a plant of this account."}')
       }
       expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"first"}]')
     }))

@@ -67,7 +67,7 @@ describe('DELETE /plants/{id}', () => {
       const answer = await service.call('DELETE', `/plants/${id}`, { token: await service.tokenFor('a') })
       expect(answer.status).toBe(400)
       expect(answer.text).toBe(
-        '{"error":400,"message":"id must be an integer between -9223372036854775808 and 9223372036854775807."}',
+        '{"error":400,"message":"id must be an integer between -9223372036854775808 and 9223372036854775807, in plain decimal digits."}',
       )
     }),
   )

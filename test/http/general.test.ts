@@ -20,7 +20,7 @@ describe('an unknown path', () => {
     withService(async (service) => {
       const answer = await service.call('GET', path, { token: await service.tokenFor('a') })
       expect(answer.status).toBe(404)
-      expect(answer.text).toBe('{"error":404,"message":"Nothing is at this path."}')
+      expect(answer.text).toBe('{"error":404,"message":"Nothing is at this path; /docs shows what there is."}')
       expect((await service.call('OPTIONS', path)).status).toBe(404)
     }),
   )

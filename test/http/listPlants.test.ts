@@ -104,7 +104,9 @@ describe('limit', () => {
     withService(async (service) => {
       const answer = await service.call('GET', `/plants?limit=${limit}`, { token: await service.tokenFor('a') })
       expect(answer.status).toBe(400)
-      expect(answer.text).toBe('{"error":400,"message":"limit must be an integer between 0 and 2147483647."}')
+      expect(answer.text).toBe(
+        '{"error":400,"message":"limit must be an integer between 0 and 2147483647, in plain decimal digits."}',
+      )
     }),
   )
 

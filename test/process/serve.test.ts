@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -88,7 +89,8 @@ describe('plants serve', () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
-    expect(lines[0]).toEqual({
+    const requests = lines.filter((line) => line.method !== undefined)
+    expect(requests[0]).toEqual({
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       level: 'info',
       method: 'POST',
@@ -99,7 +101,7 @@ describe('plants serve', () => {
       account: 'a',
       requestId: 'mine',
     })
-    expect(lines[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })
+    expect(requests[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })
     expect(err).not.toContain(token.slice(7, 30))
   })
 })
@@ -249,4 +251,33 @@ describe('two servers on one file', () => {
     for (const { process } of servers) process.kill('SIGTERM')
     for (const { finished } of servers) expect((await finished).code).toBe(0)
   }, 30_000)
+})
+
+describe('npm start', () => {
+  test('passes a signal on and ends with the service', async () => {
+    const home = folder()
+    const npm = spawn('npm', ['start', '--prefix', join(import.meta.dir, '../..')], {
+      cwd: home,
+      env: { ...process.env, PLANTS_PORT: '0', PLANTS_STORE: `sqlite:${home}/plants.db` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    npm.stdout.on('data', (data) => {
+      out += data
+    })
+    for (let waited = 0; waited < 500 && !out.includes('/docs'); waited += 1) await Bun.sleep(20)
+    const url = /listening on (\S+)/.exec(out)?.[1] ?? ''
+    expect((await call(url, 'GET', '/readyz')).status).toBe(200)
+    npm.kill('SIGTERM')
+    expect(await new Promise((resolve) => npm.on('close', resolve))).toBe(0)
+    await expect(fetch(`${url}/livez`)).rejects.toThrow()
+  }, 30_000)
+
+  test('takes Ctrl-C, which reaches the service twice, for one request to stop', async () => {
+    const server = serve(folder())
+    await server.url
+    server.process.kill('SIGINT')
+    server.process.kill('SIGINT')
+    expect((await server.finished).code).toBe(0)
+  })
 })
