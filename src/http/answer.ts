@@ -1,10 +1,11 @@
 // The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
 // refuses by throwing a Failure, and this is the only place that catches one.
-import { readJson } from '../contract/json.ts'
-import { type Operation, readInput } from '../contract/operations.ts'
+import { type JsonValue, readJson } from '../contract/json.ts'
+import { type RawParameters, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
 import { type Caller, requireScope } from '../domain/authenticate.ts'
 import type { Failure } from '../domain/failure.ts'
+import type { Scope } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
 import { type Handled, handlers } from './handlers.ts'
@@ -23,9 +24,11 @@ export function answerer(context: Context): (request: Request) => Promise<Respon
     try {
       const route = match(request)
       entry.route = route.operation.path
-      const caller = await callerOf(request, route.operation, context)
+      const { access, body } = route.operation
+      const caller = access === 'public' ? undefined : await identified(request, access, context)
       entry.account = caller?.account
-      const input = await read(request, route, context.limits)
+      const json = body === undefined ? undefined : await readJsonBody(request, context.limits)
+      const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input })
     } catch (error) {
       const failure = asFailure(error)
@@ -44,30 +47,21 @@ function beginEntry({ method }: Request, requestId: string): RequestEntry {
   return { startedMs: performance.now(), requestId, method, route: undefined, account: undefined }
 }
 
-async function callerOf(
-  { headers }: Request,
-  { access }: Operation,
-  { store, turn, nowMs }: Context,
-): Promise<Caller | undefined> {
-  if (access === 'public') return undefined
+async function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
   const caller = await turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
-  requireScope(caller, access)
+  requireScope(caller, scope)
   return caller
 }
 
-async function read(request: Request, { operation, pathParameter, query }: Route, limits: Limits) {
-  let body: ReturnType<typeof readJson> | undefined
-  if (operation.body !== undefined) {
-    requireJson(request.headers)
-    body = readJson(await readBody(request, limits.bodyBytesMax))
-  }
+async function readJsonBody(request: Request, { bodyBytesMax }: Limits): Promise<JsonValue> {
+  requireJson(request.headers)
+  return readJson(await readBody(request, bodyBytesMax))
+}
+
+function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {
   const queried = query === '' ? undefined : new URLSearchParams(query)
-  return readInput(
-    operation,
-    { path: pathParameter, query: (name) => queried?.getAll(name), header: (name) => request.headers.get(name) },
-    body,
-  )
+  return { path: pathParameter, query: (name) => queried?.getAll(name), header: (name) => headers.get(name) }
 }
 
 /** The table of handlers is typed entry by entry; which entry this is, only the route knows. */
