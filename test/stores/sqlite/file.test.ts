@@ -154,13 +154,14 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
 
 /** Filling a disk takes one that is small, and mounting one takes root. */
 function mayMount(): boolean {
+  const trial = temporaryFolder()
   try {
-    const trial = temporaryFolder()
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', trial], { stdio: 'ignore' })
     execFileSync('umount', [trial])
-    rmSync(trial, { recursive: true })
     return true
   } catch {
     return false
+  } finally {
+    rmSync(trial, { recursive: true })
   }
 }
