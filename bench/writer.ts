@@ -14,10 +14,14 @@ import { writerThread } from '../src/stores/sqlite/writerThread.ts'
 const rounds = 5
 const roundMs = 1500
 
-function inlineWriter(path: string): Channel {
+async function inlineWriter(path: string): Promise<Channel> {
   const database = connect(path)
   const writer = new BatchWriter(database)
-  return { send: async (batch) => JSON.stringify(writer.apply(JSON.parse(batch))), close: async () => database.close() }
+  return {
+    send: async (batch) => JSON.stringify(writer.apply(JSON.parse(batch))),
+    close: async () => database.close(),
+    failure: () => undefined,
+  }
 }
 
 interface Measured {
@@ -26,13 +30,13 @@ interface Measured {
   readonly delayP99Ms: number
 }
 
-async function measure(placement: (path: string) => Channel, creators: number): Promise<Measured> {
+async function measure(placement: (path: string) => Promise<Channel>, creators: number): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-writer-'))
   const path = join(folder, 'plants.db')
   prepareFile(path, true)
   const database = connect(path)
   migrate(database)
-  const store = new SqliteStore(database, new GroupCommit(placement(path)))
+  const store = new SqliteStore(database, new GroupCommit(await placement(path)))
   const endMs = performance.now() + roundMs
   let created = 0
   const create = async (): Promise<void> => {

@@ -58,7 +58,7 @@ export const settings = {
   'first-token': setting({
     help: 'where the store holds no token at all, issue one and print it with requests to paste',
     variable: 'PLANTS_FIRST_TOKEN',
-    read: (text) => ({ true: true, '1': true, false: false, '0': false, '': false })[text] ?? new Mistake('true or false'),
+    read: readSwitch,
     otherwise: () => false,
   }),
   account: setting<string | undefined>({
@@ -87,7 +87,7 @@ export const settings = {
   }),
   json: setting({
     help: 'print JSON for programs instead of a table',
-    read: () => true,
+    read: readSwitch,
     otherwise: () => false,
   }),
 } as const
@@ -179,7 +179,7 @@ function setting<Value>(declared: Setting<Value>): Setting<Value> {
 
 function readStore(text: string): StoreLocation | Mistake {
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
-  const file = path !== '' && path !== ':memory:' && !path.includes('\0')
+  const file = path !== '' && path !== ':memory:'
   if (file) return { scheme: 'sqlite', path }
   return new Mistake(
     `sqlite:FILE, the one kind of store that is known${text === '' || text.includes(':') ? '' : `; try sqlite:${text}`}`,
@@ -189,6 +189,11 @@ function readStore(text: string): StoreLocation | Mistake {
 /** A store as its setting names it. */
 export function describeStore({ scheme, path }: StoreLocation): string {
   return `${scheme}:${path}`
+}
+
+function readSwitch(text: string): boolean | Mistake {
+  if (/^(?:true|1)$/.test(text)) return true
+  return /^(?:false|0|)$/.test(text) ? false : new Mistake('true or false')
 }
 
 function readScopes(text: string): readonly Scope[] | Mistake {
@@ -204,6 +209,7 @@ function readLifetimeMs(text: string): number | Mistake {
 }
 
 function ofLength(text: string, min: number, max: number): string | Mistake {
-  const fits = text.length >= min && text.length <= max && text.isWellFormed()
+  const length = [...text].length
+  const fits = length >= min && length <= max && text.isWellFormed()
   return fits ? text : new Mistake(`${min} to ${max} characters of text`)
 }

@@ -1,5 +1,6 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
+import { withoutTokens } from '../domain/token.ts'
 import { type Command, helpFor, overview, version } from './help.ts'
 import { serve } from './serve.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
@@ -71,11 +72,6 @@ function withoutCommand(args: readonly string[], world: World): number {
   if (args.length > 0) world.tell(`plants: ${withoutTokens(JSON.stringify(args.join(' ')))} is not a command.`)
   world.tell(overview(commands))
   return usageExitCode
-}
-
-/** A token that was given in the wrong place is not repeated on the screen. */
-function withoutTokens(text: string): string {
-  return text.replace(/plants_[0-9A-Za-z]+/g, 'plants_[redacted]')
 }
 
 function print(world: World, text: string): number {

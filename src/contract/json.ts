@@ -1,6 +1,7 @@
 // Reads JSON text (RFC 8259) without losing anything. JSON.parse does the reading; this adds the
 // two things that it hides: the exact digits of a number, and a member name that appears twice.
 import { Failure } from '../domain/failure.ts'
+import { withoutTokens } from '../domain/token.ts'
 
 /** A JSON number as it was written, because a JavaScript number would round a large one. */
 export class JsonNumber {
@@ -24,6 +25,8 @@ export function readJson(body: Uint8Array): JsonValue {
   const text = decode(body)
   return withoutSyntaxError(text, () => {
     const plain = JSON.parse(text)
+    // Deep nesting costs JSON.stringify seconds, so it is refused before.
+    if (text.length > 2 * nestingMax) refuseDeepNesting(text)
     // Text that comes out as it went in has lost nothing: every digit and every name is in the value.
     if (JSON.stringify(plain) === text) return plain
     const value = JSON.parse(text, keepDigits)
@@ -51,8 +54,8 @@ function withoutSyntaxError(text: string, read: () => JsonValue): JsonValue {
     return read()
   } catch (error) {
     if (error instanceof Failure) throw error
-    // JSON.parse and JSON.stringify throw a RangeError beyond some thousand levels.
-    if (error instanceof RangeError) throw new Failure('input-invalid', 'The body is nested too deeply.')
+    // JSON.parse itself gives up far beyond that.
+    if (error instanceof RangeError) throw nestedTooDeeply()
     const empty = text.trim() === ''
     throw new Failure('input-invalid', empty ? 'The body is empty; send a JSON object.' : 'The body must be valid JSON.')
   }
@@ -60,6 +63,25 @@ function withoutSyntaxError(text: string, read: () => JsonValue): JsonValue {
 
 function keepDigits(_name: string, value: JsonValue | number, context?: { source?: string }): JsonValue {
   return typeof value === 'number' ? new JsonNumber(context?.source ?? String(value)) : value
+}
+
+/** Deepest nesting of a body. No plant needs more than one level; others may be in members that are ignored. */
+export const nestingMax = 500
+
+/** Takes valid JSON, like `refuseDuplicateNames`. */
+function refuseDeepNesting(text: string): void {
+  let depth = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at)
+    if (character === 0x22) at = closingQuote(text, at + 1)
+    else if (character === 0x7b || character === 0x5b) depth += 1
+    else if (character === 0x7d || character === 0x5d) depth -= 1
+    if (depth > nestingMax) throw nestedTooDeeply()
+  }
+}
+
+function nestedTooDeeply(): Failure {
+  return new Failure('input-invalid', `The body must not be nested more than ${nestingMax} levels deep.`)
 }
 
 /** Longest member name that a refusal repeats, in UTF-16 code units. */
@@ -89,7 +111,7 @@ function refuseDuplicateNames(text: string): void {
 }
 
 function duplicateMessage(name: string): string {
-  return `The body holds the member ${JSON.stringify(name.slice(0, quotedNameMax))} more than once in one object.`
+  return `The body holds the member ${JSON.stringify(withoutTokens(name).slice(0, quotedNameMax))} more than once in one object.`
 }
 
 function closingQuote(text: string, from: number): number {

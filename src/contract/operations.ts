@@ -175,7 +175,8 @@ export const operations = {
     path: '/readyz',
     access: 'public',
     summary: 'Can the service do its work?',
-    description: 'Asks the store to read and to write. Answers 503 while it cannot, and while the service is stopping.',
+    description:
+      'Asks the store, its reader and its writer. Answers 503 while they do not answer, and while the service is stopping.',
     takes: {},
     body: undefined,
     success: { status: 200, description: 'It can.', media: json, shape: 'Health' },

@@ -1,5 +1,6 @@
 // The shapes of the specification: Plant, NewPlant, Error, and the parameters of the operations.
 import type { Plant } from '../domain/plant.ts'
+import { nestingMax } from './json.ts'
 import { count, formatted, int64, object, optional, text } from './schema.ts'
 
 const name = text({
@@ -22,7 +23,7 @@ export const newPlantShape = object(
   { id: plantId, name, tag: optional(tag) },
   {
     title: 'NewPlant',
-    description: 'Members other than these are ignored. A member name that appears twice is refused.',
+    description: `Members other than these are ignored. A member name that appears twice is refused, and so is nesting beyond ${nestingMax} levels.`,
     examples: [{ id: 7, name: 'Monstera deliciosa', tag: 'indoor' }],
   },
 )

@@ -7,8 +7,9 @@ import type { Page, Store } from './store.ts'
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
 
-/** Plants in a page of the walk beyond that: fewer, so that others wait less and less is held. */
+/** Plants and text in a page of a longer list: little, so that others wait less and less is held. */
 const walkPagePlants = 200
+const walkPageTextMax = 128 * 1024
 
 export interface ListRequest {
   /** Only plants with an id above this one. */
@@ -17,27 +18,21 @@ export interface ListRequest {
   readonly limit?: number | undefined
 }
 
-export interface PlantList {
-  /** The first plants, in ascending order of id. */
-  readonly plants: readonly IdentifiedPlant[]
-  /** The plants after the first ones, in pages, read anew by each who iterates; undefined where the first ones are all. */
-  readonly rest: AsyncIterable<readonly IdentifiedPlant[]> | undefined
-  /** Where the list goes on, when its limit cut it: the last id within the limit. */
-  readonly next: bigint | undefined
-}
+/** Where a list goes on when its limit cut it: `next` is the last id within the limit, else undefined. */
+export type PlantList = { readonly next: bigint | undefined } & (
+  | { readonly plants: readonly IdentifiedPlant[] }
+  /** Read anew by each who iterates. */
+  | { readonly pages: AsyncIterable<readonly IdentifiedPlant[]> }
+)
 
 export async function listPlants(store: Store, account: string, request: ListRequest): Promise<PlantList> {
   const { after, limit = Number.POSITIVE_INFINITY } = request
-  if (limit === 0) return { plants: [], rest: undefined, next: undefined }
-  const first = await store.listPlants(account, { after, limit: Math.min(limit, pagePlants) })
-  if (!first.more) return { plants: first.plants, rest: undefined, next: undefined }
-  if (first.plants.length === limit) return { plants: first.plants, rest: undefined, next: lastId(first) }
-
-  const start = lastId(first)
-  const remaining = limit - first.plants.length
-  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, start, remaining)
-  const rest = { [Symbol.asyncIterator]: () => walk(store, account, start, end.upTo, remaining) }
-  return { plants: first.plants, rest, next: end.next }
+  if (limit === 0) return { plants: [], next: undefined }
+  const { plants, more } = await store.listPlants(account, { after, limit: Math.min(limit, pagePlants) })
+  if (!more) return { plants, next: undefined }
+  if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
+  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit)
+  return { pages: { [Symbol.asyncIterator]: () => walk(store, account, after, end.upTo, limit) }, next: end.next }
 }
 
 interface LimitEnd {
@@ -50,12 +45,11 @@ interface LimitEnd {
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
 /** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, start: bigint, remaining: number): Promise<LimitEnd> {
-  let upTo = start
-  for (let counted = 0; counted < remaining; counted += pagePlants) {
-    const reached = await store.nthPlantId(account, upTo, Math.min(pagePlants, remaining - counted))
-    if (reached === undefined) return noEnd
-    upTo = reached
+async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number): Promise<LimitEnd> {
+  let upTo = after
+  for (let counted = 0; counted < limit; counted += pagePlants) {
+    upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
+    if (upTo === undefined) return noEnd
     await turnOfOthers()
   }
   const following = await store.nthPlantId(account, upTo, 1)
@@ -70,14 +64,14 @@ async function limitEnd(store: Store, account: string, start: bigint, remaining:
 async function* walk(
   store: Store,
   account: string,
-  start: bigint,
+  start: bigint | undefined,
   upTo: bigint | undefined,
-  remaining: number,
+  limit: number,
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
   let after = start
-  let left = remaining
+  let left = limit
   for (;;) {
-    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, walkPagePlants) })
+    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, walkPagePlants), textMax: walkPageTextMax })
     if (page.plants.length > 0) yield page.plants
     if (!page.more) return
     left -= page.plants.length

@@ -21,6 +21,8 @@ export interface PlantRange {
   readonly upTo?: bigint | undefined
   /** No more plants than this. */
   readonly limit: number
+  /** Text after which a page ends early, in UTF-16 code units of names and tags; absent: `pageTextMax`. */
+  readonly textMax?: number
 }
 
 /**
@@ -43,7 +45,7 @@ export interface Store {
 
   /**
    * The first plants of a range, as one snapshot. A page may end early, with `more` set, where
-   * its plants exceed `pageTextMax`; it then holds at least one.
+   * its text exceeds the bound; it then holds at least one.
    */
   listPlants(account: string, range: PlantRange): Answer<Page>
 
@@ -68,15 +70,12 @@ export interface Store {
   /** Notes when a token was last used. */
   noteTokenUse(id: string, usedAtMs: number): Promise<void>
 
-  /** Returns once the store has shown that it can both read and write. */
+  /** Returns once the store has answered a read, and its writer has taken the lock that a write needs. */
   ready(): Promise<void>
 
   /** Finishes every write that was asked for, then lets go of all resources. A second call waits for the first. */
   close(): Promise<void>
 }
 
-/**
- * Text in one page, in UTF-16 code units of names and tags, after which the page ends early: what
- * one list may hold in memory, whatever its plants weigh.
- */
+/** What a page may hold in memory, whatever its plants weigh. */
 export const pageTextMax = 16 * 1024 * 1024

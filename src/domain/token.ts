@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 export const scopes = ['plants:read', 'plants:write'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Longest account name and label, in UTF-16 code units. */
+/** Longest account name and label, in characters. */
 export const accountLengthMax = 255
 export const labelLengthMax = 255
 
@@ -60,6 +60,11 @@ const secretLength = 43
 /** 62 ** 6 is the first power of 62 above 2 ** 32. */
 const checkLength = 6
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
+
+/** Text as it may be shown or logged: a token that somebody put in the wrong place is not repeated. */
+export function withoutTokens(text: string): string {
+  return text.replace(/plants_[0-9A-Za-z]+/g, 'plants_[redacted]')
+}
 
 /** How many random bytes a token holds. */
 export const tokenRandomBytes = 32

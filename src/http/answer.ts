@@ -1,11 +1,11 @@
 // The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
-// refuses by throwing a Failure, and this is the only place that catches one.
+// refuses by throwing a Failure, and this is the only place that makes an answer of one.
 import { type JsonValue, readJson } from '../contract/json.ts'
 import { type RawParameters, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
 import { type Caller, requireScope } from '../domain/authenticate.ts'
 import type { Failure } from '../domain/failure.ts'
-import type { Scope } from '../domain/token.ts'
+import { type Scope, withoutTokens } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
 import { type Handled, handlers } from './handlers.ts'
@@ -91,5 +91,5 @@ function withOwnHeaders(reply: Reply, requestId: string | undefined, closing: bo
 
 function sentRequestId(headers: Headers): string | undefined {
   const sent = headers.get('x-request-id')
-  return sent !== null && /^[!-~]{1,128}$/.test(sent) ? sent : undefined
+  return sent !== null && /^[!-~]{1,128}$/.test(sent) && withoutTokens(sent) === sent ? sent : undefined
 }

@@ -8,7 +8,7 @@ import type { Turn } from './turn.ts'
 /** Bounds on what one request may cost. */
 export interface Limits {
   readonly bodyBytesMax: number
-  /** How long headers may take to arrive, and how long a connection may stand still. */
+  /** How long a connection may stand still. Headers that trickle are cut off by the HTTP layer's own clock. */
   readonly idleSeconds: number
 }
 

@@ -32,11 +32,11 @@ export const handlers: Handlers = {
   async listPlants({ context, caller, input }) {
     const { limit, after } = input
     const list = await context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
-      const { plants, rest, next } = await listPlants(context.store, caller.account, input)
-      return { first: plantsJson(plants), rest, next }
+      const found = await listPlants(context.store, caller.account, input)
+      return 'plants' in found ? { next: found.next, whole: `[${plantsJson(found.plants)}]` } : found
     })
     const headers = list.next === undefined ? jsonHeaders : { ...jsonHeaders, Link: nextLink(list.next, limit) }
-    const body = list.rest === undefined ? `[${list.first}]` : streamed(list.first, list.rest)
+    const body = 'whole' in list ? list.whole : streamed(list.pages)
     return { status: operations.listPlants.success.status, headers, body }
   },
 
@@ -78,10 +78,13 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-async function* streamed(first: string, rest: AsyncIterable<readonly Plant[]>): AsyncGenerator<string> {
-  yield `[${first}`
-  for await (const plants of rest) yield `,${plantsJson(plants)}`
-  yield ']'
+async function* streamed(pages: AsyncIterable<readonly Plant[]>): AsyncGenerator<string> {
+  let before = '['
+  for await (const plants of pages) {
+    yield before + plantsJson(plants)
+    before = ','
+  }
+  yield before === '[' ? '[]' : ']'
 }
 
 async function page(id: OperationId, { headers, body }: Page): Promise<Reply> {

@@ -20,8 +20,8 @@ interface Path {
   readonly allow: string
 }
 
-/** The methods of RFC 9110 and PATCH: refused on a path that lacks them, while others are unknown everywhere. */
-const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
+/** The methods of RFC 9110, PATCH and QUERY: refused on a path that lacks them, while others are unknown everywhere. */
+const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'])
 
 const { exact, prefixes } = indexPaths()
 

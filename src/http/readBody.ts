@@ -2,17 +2,17 @@
 import type { Refusal } from '../contract/refusals.ts'
 import { Failure } from '../domain/failure.ts'
 
-const jsonType = /^application\/json *(?:;|$)/i
-const charset = /; *charset *= *"?([^";]*)"?/i
+const jsonType = /^application\/json[ \t]*(?:;|$)/i
+const charset = /;[ \t]*charset *= *"?([^";]*)"?/i
 
 /** Refuses a body that is not declared as plain JSON in UTF-8. Without Content-Type it is read as that. */
 export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
-  if (type !== null && type !== 'application/json' && !isJson(type)) {
+  if (type !== null && type !== '' && type !== 'application/json' && !isJson(type)) {
     throw new Failure<Refusal>('media-type-unsupported', 'Content-Type must be application/json, in UTF-8.')
   }
   const encoding = headers.get('content-encoding')
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
+  if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity') {
     throw new Failure<Refusal>('encoding-unsupported', 'Content-Encoding must be identity or left out.')
   }
 }

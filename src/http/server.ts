@@ -14,7 +14,7 @@ export interface Server {
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** How long headers may take, and how long a connection may stand still. */
+  /** How long a connection may stand still. */
   readonly idleSeconds: number
 }
 
@@ -42,8 +42,19 @@ export function listen(
     }),
   )
   const shownHost = host.includes(':') ? `[${host}]` : host
-  return { url: `http://${shownHost}:${server.port}`, stop: () => server.stop(false) }
+  return {
+    url: `http://${shownHost}:${server.port}`,
+    stop: async () => {
+      void server.stop(false)
+      while (server.pendingRequests > 0) await new Promise((resolve) => setTimeout(resolve, pollMs))
+      // What is still open now is no request: a connection that stands still, or half a header.
+      await server.stop(true)
+    },
+  }
 }
+
+/** How often a stop looks whether everything is answered. */
+const pollMs = 10
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission is denied; ports below 1024 are for root',
@@ -56,7 +67,7 @@ function explained<Value>(host: string, port: number, bind: () => Value): Value 
   try {
     return bind()
   } catch (cause) {
-    const reason = reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used'
+    const reason = reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used; check --host'
     throw new ListenRefused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
   }
 }

@@ -155,7 +155,15 @@ describe('POST /plants', () => {
   })
 
   test('refuses endless nesting and endless digits as it does any other body', async () => {
-    expect(await refusal('['.repeat(100_000) + ']'.repeat(100_000))).toEqual([400, 'The body is nested too deeply.'])
+    const tooDeep: [number, string] = [400, 'The body must not be nested more than 500 levels deep.']
+    for (const levels of [501, 6000, 50_000, 500_000])
+      expect(await refusal('['.repeat(levels) + ']'.repeat(levels))).toEqual(tooDeep)
+    const inMember = (levels: number): string => `{"id":1,"name":"x","more":${'['.repeat(levels)}"]"${']'.repeat(levels)}}`
+    expect(await refusal(inMember(500))).toEqual(tooDeep)
+    await withService(async (service) => {
+      const token = await service.tokenFor('a')
+      expect((await create(service, token, inMember(499))).status).toBe(200)
+    })
     expect(await refusal(`{"id":${'1'.repeat(500_000)},"name":"x"}`)).toEqual([400, notANumber])
     expect(await refusal(`{"id":0.${'0'.repeat(500_000)}1,"name":"x"}`)).toEqual([400, notANumber])
     expect(await refusal(`{"id":1${'0'.repeat(500_000)}1,"name":"x"}`)).toEqual([400, notANumber])
@@ -219,6 +227,7 @@ describe('the media type of POST /plants', () => {
     'Application/JSON',
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
+    'application/json\t;charset=utf-8',
     'application/json ; Charset=Utf-8',
     'application/json; profile=x',
   ])('takes %s', (type) =>

@@ -45,7 +45,7 @@ describe('refusals', () => {
         ['POST', '/plants', '{'],
         ['POST', '/plants', '{"id":{}}'],
         ['POST', '/plants', `{"id":1,"name":"${'\\u0000'}"}`],
-        ['POST', '/plants', `{"${token}":1,"${token}":2}`.slice(0, 60)],
+        ['POST', '/plants', `{"${token}":1,"${token}":2}`],
         ['POST', '/plants', '[[[['],
         ['GET', `/plants?limit=${token}`, undefined],
         ['GET', `/plants?after=${token}`, undefined],

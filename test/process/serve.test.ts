@@ -142,6 +142,18 @@ describe('plants serve stops', () => {
     await again.finished
   })
 
+  test('at once where a connection has sent but half a header', async () => {
+    const server = serve(folder())
+    const url = await server.url
+    const half = exchange(url, ['GET /livez HTTP/1.1\r\nHo'], 5000)
+    await Bun.sleep(100)
+    const stoppedMs = performance.now()
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+    expect(performance.now() - stoppedMs).toBeLessThan(3000)
+    expect((await half).closed).toBe(true)
+  })
+
   test('at once at a second signal, though a client never finishes', async () => {
     const home = folder()
     const token = await tokenFor('a', home)
@@ -175,7 +187,7 @@ describe('plants serve refuses to start', () => {
     const { code, out, err } = await run(
       ['serve', '--port', '70000', '--host', 'a b', '--wat', '--store=redis:x', 'more'],
       folder(),
-      { PLANTS_FIRST_TOKEN: 'maybe' },
+      { PLANTS_FIRST_TOKEN: 'toString' },
     )
     expect([code, out]).toEqual([2, ''])
     expect(err.trimEnd().split('\n')).toEqual([
@@ -183,7 +195,7 @@ describe('plants serve refuses to start', () => {
       'plants: --host must be an IP address or a host name, not "a b".',
       'plants: --port must be a number from 0 to 65535, not "70000".',
       'plants: --store must be sqlite:FILE, the one kind of store that is known, not "redis:x".',
-      'plants: PLANTS_FIRST_TOKEN must be true or false, not "maybe".',
+      'plants: PLANTS_FIRST_TOKEN must be true or false, not "toString".',
       'plants: "more" is one argument too many.',
       'See "plants serve --help".',
     ])
@@ -220,7 +232,7 @@ describe('plants serve refuses to start', () => {
     chmodSync(join(home, 'locked'), 0o500)
     for (const [store, sentence] of [
       ['sqlite:text.db', 'The store text.db cannot be used: the file is not a database.'],
-      ['sqlite:none/plants.db', 'The store none/plants.db cannot be used: its folder does not exist.'],
+      ['sqlite:none/plants.db', 'The store none/plants.db cannot be used: its folder does not exist; make it, or check --store.'],
       ...(process.getuid?.() === 0
         ? []
         : [['sqlite:locked/plants.db', 'The store locked/plants.db cannot be used: permission is denied.'] as const]),

@@ -23,7 +23,7 @@ export type BatchOutcome = { readonly outcomes: readonly Outcome[] } | { readonl
 const statements = {
   createPlant: 'insert into plants values (?, cast(? as integer), ?, ?, ?) on conflict do nothing',
   deletePlant: 'delete from plants where account = ? and id = cast(? as integer)',
-  issueToken: 'insert into tokens values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?)',
+  issueToken: 'insert into tokens values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing',
   issueFirstToken: 'insert into tokens select unhex(?), ?, ?, ?, ?, ?, ?, ?, ? where not exists (select 1 from tokens)',
   revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
   noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',

@@ -2,30 +2,51 @@
 import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { ForeignDatabase } from './schema.ts'
+import { ForeignDatabase, refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
 export const lockWaitMs = 10_000
+const lockRetryMs = 10
 
 /**
  * A connection to an existing file. synchronous = full makes every commit wait until the log is on
  * the disk: with less, SQLite would acknowledge writes that a power cut takes back.
  */
 export function connect(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: lockWaitMs })
-  return closingOnError(database, () => {
-    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma trusted_schema = off')
-    return database
-  })
-}
-
-/** Does something with a connection, and closes it where that fails. */
-export function closingOnError<Value>(database: DatabaseSync, work: () => Value): Value {
+  // SQLite takes a relative path that begins with "file:" for a URI, and its options with it.
+  const database = new DatabaseSync(resolve(path), { timeout: lockWaitMs })
   try {
-    return work()
+    refuseForeign(database)
+    whileLocked(() => database.exec('pragma journal_mode = wal'))
+    database.exec('pragma synchronous = full; pragma trusted_schema = off')
+    return database
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/** Does something with a connection, and closes it where that fails. */
+export async function closingOnError<Value>(database: DatabaseSync, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Tries again while another process holds the lock: the switch to WAL does not wait for it by itself. */
+function whileLocked(work: () => void): void {
+  const endMs = performance.now() + lockWaitMs
+  for (;;) {
+    try {
+      work()
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== 5 || performance.now() > endMs) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
+    }
   }
 }
 
@@ -33,7 +54,7 @@ export function closingOnError<Value>(database: DatabaseSync, work: () => Value)
 export function prepareFile(path: string, create: boolean): void {
   if (existsSync(path)) return
   if (!create) throw new ForeignDatabase('there is no such file; check --store')
-  closeSync(openSync(path, 'ax', 0o600))
+  closeSync(openSync(path, 'a', 0o600))
 }
 
 /** A store that cannot be opened: `message` is one sentence for the operator. */
@@ -53,7 +74,8 @@ const reasons: Readonly<Record<number, string>> = {
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: 'permission is denied',
   EISDIR: 'it is a folder',
-  ENOENT: 'its folder does not exist',
+  EMFILE: 'too many files are open',
+  ENOENT: 'its folder does not exist; make it, or check --store',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',
   EROFS: 'the file system is read-only',

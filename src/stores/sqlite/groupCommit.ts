@@ -10,6 +10,8 @@ import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
 export interface Channel {
   readonly send: (batch: string) => Promise<string>
   readonly close: () => Promise<void>
+  /** Why the writer can take nothing any more, or undefined while it can. */
+  readonly failure: () => Error | undefined
 }
 
 /** Most writes, and most text (in UTF-16 code units), in one batch: what one commit may hold up others for. */
@@ -67,6 +69,8 @@ export class GroupCommit {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<BatchOutcome> {
+    const dead = this.#channel.failure()
+    if (dead !== undefined) return { failed: dead.message, undone: true }
     try {
       return JSON.parse(await this.#channel.send(JSON.stringify(batch.map(({ write }) => write))))
     } catch (error) {

@@ -34,7 +34,7 @@ export const schemaVersion = steps.length
 export function migrate(database: DatabaseSync): void {
   database.exec('begin immediate')
   try {
-    const found = version(database)
+    const found = pragma(database, 'user_version')
     for (const step of steps.slice(found)) database.exec(step)
     if (found < schemaVersion) database.exec(`pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`)
     database.exec('commit')
@@ -44,8 +44,8 @@ export function migrate(database: DatabaseSync): void {
   }
 }
 
-/** The version of a database; 0 where it is new. Throws where it is not ours, or of a later release. */
-function version(database: DatabaseSync): number {
+/** Throws where a database is another program's or a later version's, before anything in it is touched. */
+export function refuseForeign(database: DatabaseSync): void {
   const owner = pragma(database, 'application_id')
   const tables = database.prepare('select count(*) as tables from sqlite_schema').get() as { tables: number }
   if (owner !== applicationId && (owner !== 0 || tables.tables > 0)) {
@@ -57,7 +57,6 @@ function version(database: DatabaseSync): number {
       `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
     )
   }
-  return found
 }
 
 function pragma(database: DatabaseSync, name: string): number {

@@ -23,16 +23,14 @@ const plannedInteger = 'cast(? as integer)'
 
 /** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
 export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
-  const database = openDatabase(path, create)
-  return new SqliteStore(database, new GroupCommit(writerThread(path)))
-}
-
-function openDatabase(path: string, create: boolean): DatabaseSync {
   try {
     prepareFile(path, create)
     const database = connect(path)
-    closingOnError(database, () => migrate(database))
-    return database
+    const writer = await closingOnError(database, async () => {
+      migrate(database)
+      return await writerThread(path)
+    })
+    return new SqliteStore(database, new GroupCommit(writer))
   } catch (error) {
     throw refusal(path, error)
   }
@@ -76,9 +74,9 @@ export class SqliteStore implements Store {
     return (await this.#write('deletePlant', account, String(id))) === 1
   }
 
-  listPlants(account: string, { after, upTo = idMax, limit }: PlantRange): Page {
+  listPlants(account: string, { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange): Page {
     if (after === idMax) return { plants: [], more: false }
-    return reading(() => pageOf(this.#list.iterate(account, firstAfter(after), upTo, limit + 1), limit))
+    return reading(() => pageOf(this.#list.iterate(account, firstAfter(after), upTo, limit + 1), limit, textMax))
   }
 
   nthPlantId(account: string, after: bigint | undefined, n: number): bigint | undefined {
@@ -88,7 +86,9 @@ export class SqliteStore implements Store {
   }
 
   async issueToken(token: Token, hash: TokenHash): Promise<void> {
-    await this.#write('issueToken', ...tokenParameters(token, hash))
+    const issued = await this.#write('issueToken', ...tokenParameters(token, hash))
+    if (issued !== 1)
+      throw new Failure('store-unavailable', 'A token with this id is there already; nothing was done, try again.')
   }
 
   async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
@@ -137,11 +137,11 @@ function reading<Value>(read: () => Value): Value {
 }
 
 /** Up to `limit` plants of one statement's rows, of which there may be one more: it says that others follow. */
-function pageOf(rows: Iterable<unknown>, limit: number): Page {
+function pageOf(rows: Iterable<unknown>, limit: number, textMax: number): Page {
   const plants: IdentifiedPlant[] = []
   let text = 0
   for (const row of rows as Iterable<IdentifiedPlant>) {
-    if (plants.length === limit || text > pageTextMax) return { plants, more: true }
+    if (plants.length === limit || text > textMax) return { plants, more: true }
     text += row.name.length + (row.tag?.length ?? 0)
     plants.push(row)
   }

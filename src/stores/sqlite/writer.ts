@@ -9,6 +9,8 @@ if (port === null) throw new Error('the writer runs as a worker thread')
 const database = connect((workerData as { path: string }).path)
 const writer = new BatchWriter(database)
 
+port.postMessage('ready')
+
 /** A batch as JSON text; null says that there will be no more. */
 port.on('message', (batch: string | null) => {
   if (batch === null) {

@@ -8,8 +8,11 @@ interface UnderWay {
   readonly reject: (error: Error) => void
 }
 
-export function writerThread(path: string): Channel {
+/** Starts the writer on a store that is prepared. Resolves once it can write, rejects where it cannot. */
+export async function writerThread(path: string): Promise<Channel> {
   const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
+  // The writer says so itself once its database is open.
+  await once(worker, 'message')
   let underWay: UnderWay | undefined
   let dead: Error | undefined
   const die = (error: Error): void => {
@@ -23,13 +26,13 @@ export function writerThread(path: string): Channel {
     send: (batch) =>
       new Promise((resolve, reject) => {
         underWay = { resolve, reject }
-        if (dead !== undefined) reject(dead)
-        else worker.postMessage(batch)
+        worker.postMessage(batch)
       }),
     close: async () => {
       const exited = dead === undefined ? once(worker, 'exit') : undefined
       worker.postMessage(null)
       await exited
     },
+    failure: () => dead,
   }
 }

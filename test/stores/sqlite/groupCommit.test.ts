@@ -1,0 +1,57 @@
+// What becomes of writes when the writer fails: it is said exactly, and nobody waits for ever.
+import { describe, expect, test } from 'bun:test'
+import type { Write } from '../../../src/stores/sqlite/batchWriter.ts'
+import { type Channel, GroupCommit } from '../../../src/stores/sqlite/groupCommit.ts'
+
+const write: Write = ['deletePlant', 'a', '1']
+
+function channel(send: Channel['send'], failure?: Error): Channel {
+  return { send, close: async () => {}, failure: () => failure }
+}
+
+describe('group commit', () => {
+  test('puts the writes that arrive together, and those that arrive during a commit, into one batch each', async () => {
+    const batches: number[] = []
+    const group = new GroupCommit(
+      channel(async (batch) => {
+        const writes = JSON.parse(batch) as Write[]
+        batches.push(writes.length)
+        if (batches.length === 1) for (let n = 0; n < 5; n += 1) void group.submit(write)
+        await Bun.sleep(5)
+        return JSON.stringify({ outcomes: writes.map(() => 1) })
+      }),
+    )
+    await Promise.all(Array.from({ length: 3 }, () => group.submit(write)))
+    await group.close()
+    expect(batches).toEqual([3, 5])
+  })
+
+  test('says that nothing was done where the batch was undone, and that it is unknown where it was not', async () => {
+    const undone = new GroupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
+    await expect(undone.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable', cause: 'disk full' })
+    const unknown = new GroupCommit(channel(async () => '{"failed":"input output error","undone":false}'))
+    await expect(unknown.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown', cause: 'input output error' })
+  })
+
+  test('says unknown where the writer dies during the batch, and nothing done where it was dead before', async () => {
+    const dying = new GroupCommit(channel(() => Promise.reject(new Error('the writer has ended'))))
+    await expect(dying.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown' })
+    const dead = new GroupCommit(channel(() => new Promise(() => {}), new Error('the writer has ended')))
+    await expect(dead.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable' })
+  })
+
+  test('refuses what would not fit into the memory it may take, and takes more once there is room', async () => {
+    const group = new GroupCommit(
+      channel(async (batch) => {
+        await Bun.sleep(1)
+        return JSON.stringify({ outcomes: (JSON.parse(batch) as Write[]).map(() => 1) })
+      }),
+    )
+    const large: Write = ['createPlant', 'a', '1', 'n'.repeat(1024 * 1024), null, null]
+    const results = await Promise.allSettled(Array.from({ length: 80 }, () => group.submit(large)))
+    const refused = results.filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBeGreaterThan(10)
+    expect(refused.length).toBeLessThan(30)
+    expect(await group.submit(large)).toBe(1)
+  })
+})
