@@ -120,6 +120,7 @@ export function readSettings<Names extends SettingName>(
   positionalNames: readonly string[],
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
+  required: readonly Names[] = [],
 ): Parsed<Names> {
   const given = readFlags(names, args)
   const problems = [...given.problems]
@@ -127,6 +128,7 @@ export function readSettings<Names extends SettingName>(
     const { variable, read, otherwise } = settings[name] as Setting<unknown>
     const flagged = given.flags.get(name)
     const text = flagged ?? (variable === undefined ? undefined : environment[variable])
+    if (text === undefined && required.includes(name)) problems.push(`--${name} is missing.`)
     if (text === undefined) return [name, otherwise()]
     const value = read(text)
     const source = flagged === undefined ? variable : `--${name}`

@@ -12,12 +12,16 @@ interface RunnableCommand extends Command {
 }
 
 function command<const Names extends SettingName>(
-  declared: Omit<Command, 'settings'> & { readonly settings: readonly Names[] },
+  declared: Omit<Command, 'settings' | 'required'> & {
+    readonly settings: readonly Names[]
+    readonly required?: readonly Names[]
+  },
   run: (parsed: ReturnType<typeof readSettings<Names>>, world: World) => Promise<number>,
 ): RunnableCommand {
   return {
     ...declared,
-    run: (args, world) => run(readSettings(declared.settings, declared.positionals, args, world.environment), world),
+    run: (args, world) =>
+      run(readSettings(declared.settings, declared.positionals, args, world.environment, declared.required), world),
   }
 }
 
@@ -32,6 +36,7 @@ export const commands: readonly RunnableCommand[] = [
       summary: 'Issue a token and print it, this once.',
       positionals: [],
       settings: ['account', 'label', 'scopes', 'expires', 'store'],
+      required: ['account'],
     },
     tokenIssue,
   ),

@@ -9,6 +9,8 @@ export interface Command {
   readonly summary: string
   readonly positionals: readonly string[]
   readonly settings: readonly SettingName[]
+  /** Those of them that must be given. */
+  readonly required?: readonly SettingName[]
 }
 
 export function version(): string {
@@ -27,8 +29,9 @@ export function helpFor(command: Command): string {
   return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
 }
 
-function usage({ name, positionals, settings: names }: Command): string {
-  return [name, ...positionals, ...names.map((setting) => `[${flagOf(setting)}]`)].join(' ')
+function usage({ name, positionals, settings: names, required = [] }: Command): string {
+  const flags = names.map((setting) => (required.includes(setting) ? flagOf(setting) : `[${flagOf(setting)}]`))
+  return [name, ...positionals, ...flags].join(' ')
 }
 
 function flagOf(name: SettingName): string {

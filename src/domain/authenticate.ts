@@ -6,7 +6,6 @@ import { isUsable, type Scope, type Token, tokenHashOf } from './token.ts'
 /** Who is asking: an account, reached through one of its tokens. */
 export interface Caller {
   readonly account: string
-  readonly tokenId: string
   readonly scopes: readonly Scope[]
 }
 
@@ -24,7 +23,7 @@ export async function authenticate(store: Store, plainToken: string, nowMs: numb
     throw new Failure('token-refused', 'The bearer token is not valid: it is unknown, malformed, expired or revoked.')
   }
   noteUse(store, token, nowMs)
-  return { account: token.account, tokenId: token.id, scopes: token.scopes }
+  return { account: token.account, scopes: token.scopes }
 }
 
 export function requireScope(caller: Caller, scope: Scope): void {

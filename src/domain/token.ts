@@ -63,7 +63,7 @@ const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
 
 /** Text as it may be shown or logged: a token that somebody put in the wrong place is not repeated. */
 export function withoutTokens(text: string): string {
-  return text.replace(/plants_[0-9A-Za-z]+/g, 'plants_[redacted]')
+  return text.replace(/plants_[0-9A-Za-z]{20,}/g, 'plants_[redacted]')
 }
 
 /** How many random bytes a token holds. */

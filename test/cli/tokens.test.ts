@@ -32,6 +32,7 @@ describe('plants token issue', () => {
 
   test.each([
     [[], '--account is missing'],
+    [['--expires', 'never'], '--expires must be'],
     [['--account', ''], '--account must be 1 to 255 characters of text, not ""'],
     [['--account', 'x'.repeat(256)], '--account must be 1 to 255 characters of text'],
     [['--account', 'a', '--scopes', 'plants:read,plants:water'], '--scopes must be one or more of plants:read, plants:write'],
@@ -51,6 +52,20 @@ describe('plants token issue', () => {
     expect(err).toContain(`plants: ${sentence}`)
     expect(err).not.toMatch(/\n\s+at /)
   })
+})
+
+test('eight token issues that race on a file that is not there yet all work', async () => {
+  const home = folder()
+  const tokens = await Promise.all(Array.from({ length: 8 }, () => tokenFor('a', home)))
+  expect(tokens.filter((token) => /^plants_\w{49}$/.test(token))).toHaveLength(8)
+  expect(JSON.parse((await run(['token', 'list', '--json'], home)).out)).toHaveLength(8)
+})
+
+test('a command line shows all its problems at once', async () => {
+  const { code, err } = await run(['token', 'issue', '--expires', 'never'], folder())
+  expect(code).toBe(2)
+  expect(err).toContain('plants: --account is missing.\n')
+  expect(err).toContain('plants: --expires must be')
 })
 
 describe('plants token list', () => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ForeignDatabase, refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
-export const lockWaitMs = 10_000
+const lockWaitMs = 10_000
 const lockRetryMs = 10
 
 /**

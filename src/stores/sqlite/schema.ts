@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
-export const applicationId = 0x706c616e
+const applicationId = 0x706c616e
 
 /** Step n takes a database from version n to n + 1; the version is in the file's header (user_version). */
 const steps: readonly string[] = [
@@ -28,7 +28,7 @@ const steps: readonly string[] = [
    ) strict, without rowid;`,
 ]
 
-export const schemaVersion = steps.length
+const schemaVersion = steps.length
 
 /** Brings a database to the current version, or does nothing at all. */
 export function migrate(database: DatabaseSync): void {
@@ -46,12 +46,15 @@ export function migrate(database: DatabaseSync): void {
 
 /** Throws where a database is another program's or a later version's, before anything in it is touched. */
 export function refuseForeign(database: DatabaseSync): void {
+  // One snapshot: another process may be making the tables of a new file at this moment.
+  database.exec('begin')
+  const { tables } = database.prepare('select count(*) as tables from sqlite_schema').get() as { tables: number }
   const owner = pragma(database, 'application_id')
-  const tables = database.prepare('select count(*) as tables from sqlite_schema').get() as { tables: number }
-  if (owner !== applicationId && (owner !== 0 || tables.tables > 0)) {
+  const found = pragma(database, 'user_version')
+  database.exec('commit')
+  if (owner !== applicationId && (owner !== 0 || tables > 0)) {
     throw new ForeignDatabase('it is a database of another program')
   }
-  const found = pragma(database, 'user_version')
   if (found > schemaVersion) {
     throw new ForeignDatabase(
       `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
