@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BatchWriter } from '../src/stores/sqlite/batchWriter.ts'
+import type { Channel } from '../src/stores/sqlite/commit.ts'
 import { connect, prepareFile } from '../src/stores/sqlite/connection.ts'
-import { type Channel, GroupCommit } from '../src/stores/sqlite/groupCommit.ts'
 import { migrate } from '../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../src/stores/sqlite/store.ts'
 import { writerThread } from '../src/stores/sqlite/writerThread.ts'
@@ -36,7 +36,7 @@ async function measure(placement: (path: string) => Promise<Channel>, creators: 
   prepareFile(path, true)
   const database = connect(path)
   migrate(database)
-  const store = new SqliteStore(database, new GroupCommit(await placement(path)))
+  const store = new SqliteStore(database, await placement(path))
   const endMs = performance.now() + roundMs
   let created = 0
   const create = async (): Promise<void> => {

@@ -9,6 +9,7 @@ const runtime = fileURLToPath(new URL('./bun', import.meta.url))
 interface Step {
   readonly name: string
   readonly command: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const steps: readonly Step[] = [
@@ -20,7 +21,17 @@ const steps: readonly Step[] = [
   },
 ]
 
-const tests: Step = { name: 'tests', command: [runtime, 'test', '--timeout', '30000', ...process.argv.slice(2)] }
+const testCommand = [runtime, 'test', '--timeout', '30000']
+const asked = process.argv.slice(2)
+const tests: Step = { name: 'tests', command: [...testCommand, ...asked] }
+
+/** What a client can see of the store, once more on the other one. The rest of the tests choose their store themselves. */
+const seenByClients = ['createPlant', 'deletePlant', 'listPlants', 'authentication', 'general', 'leaks']
+const testsOnPostgres: Step = {
+  name: 'tests of the service on PostgreSQL',
+  command: [...testCommand, ...seenByClients.map((name) => `test/http/${name}.test.ts`), 'test/properties'],
+  environment: { PLANTS_TEST_STORE: 'postgres' },
+}
 
 interface Outcome {
   readonly passed: boolean
@@ -28,11 +39,11 @@ interface Outcome {
 }
 
 /** Runs a step, showing its output as it comes where `live`, else only where it fails. */
-function run({ command }: Step, live: boolean): Promise<Outcome> {
+function run({ command, environment }: Step, live: boolean): Promise<Outcome> {
   const [program = '', ...args] = command
   // Redocly must neither report its use nor look for a newer version.
   const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
-  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...quiet } })
+  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...quiet, ...environment } })
   let output = ''
   const take = (data: Buffer): void => {
     output += data
@@ -62,12 +73,16 @@ for (const step of steps) {
   if (!outcome.passed) console.log(outcome.output)
 }
 
-const outcome = await run(tests, true)
-passed += counted(outcome.output, 'pass')
-failed += counted(outcome.output, 'fail')
-// A runner that broke down without counting a failure has failed all the same.
-if (!outcome.passed && counted(outcome.output, 'fail') === 0) failed += 1
-const skipped = counted(outcome.output, 'skip')
+let skipped = 0
+for (const step of asked.length > 0 ? [tests] : [tests, testsOnPostgres]) {
+  console.log(`\n${step.name}`)
+  const outcome = await run(step, true)
+  passed += counted(outcome.output, 'pass')
+  failed += counted(outcome.output, 'fail')
+  skipped += counted(outcome.output, 'skip')
+  // A runner that broke down without counting a failure has failed all the same.
+  if (!outcome.passed && counted(outcome.output, 'fail') === 0) failed += 1
+}
 
 console.log(`\n${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`)
 process.exit(failed === 0 ? 0 : 1)

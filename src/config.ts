@@ -2,13 +2,17 @@
 // and how it is read. Reading gives a frozen set of values, or every problem at once.
 import { parseArgs } from 'node:util'
 import { accountLengthMax, labelLengthMax, type Scope, scopes } from './domain/token.ts'
+import { readStoreLocation, type StoreLocation, WrongLocation } from './storeLocation.ts'
 
 /** What a text must be instead, as the end of the sentence "--flag must be …". */
 class Mistake {
   readonly mustBe: string
+  /** Whether the text may hold a secret, and so is not repeated. */
+  readonly secret: boolean
 
-  constructor(mustBe: string) {
+  constructor(mustBe: string, secret = false) {
     this.mustBe = mustBe
+    this.secret = secret
   }
 }
 
@@ -18,16 +22,12 @@ interface Setting<Value> {
   readonly help: string
   /** The environment variable that is read where the flag is not given. */
   readonly variable?: string
-  readonly read: (text: string) => Value | Mistake
+  readonly read: (text: string, environment: Environment) => Value | Mistake
   /** What holds where nothing is given; throws where something must be. */
   readonly otherwise: () => Value
 }
 
-/** Where the data is. */
-export interface StoreLocation {
-  readonly scheme: 'sqlite'
-  readonly path: string
-}
+type Environment = Readonly<Record<string, string | undefined>>
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const lifetimeMaxMs = 100 * 365 * 86_400_000
@@ -50,7 +50,7 @@ export const settings = {
   }),
   store: setting<StoreLocation>({
     placeholder: 'URL',
-    help: 'where the data is (default sqlite:plants.db)',
+    help: 'where the data is: sqlite:FILE or postgres://USER@HOST/DATABASE (default sqlite:plants.db)',
     variable: 'PLANTS_STORE',
     read: readStore,
     otherwise: () => ({ scheme: 'sqlite', path: 'plants.db' }),
@@ -84,6 +84,11 @@ export const settings = {
     help: 'how long the token lasts, such as 90d, 12h, 30m or 45s (default: until it is revoked)',
     read: readLifetimeMs,
     otherwise: () => null,
+  }),
+  print: setting({
+    help: 'print the SQL that is needed and change nothing',
+    read: readSwitch,
+    otherwise: () => false,
   }),
   json: setting({
     help: 'print JSON for programs instead of a table',
@@ -119,7 +124,7 @@ export function readSettings<Names extends SettingName>(
   names: readonly Names[],
   positionalNames: readonly string[],
   args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   required: readonly Names[] = [],
 ): Parsed<Names> {
   const given = readFlags(names, args)
@@ -130,9 +135,10 @@ export function readSettings<Names extends SettingName>(
     const text = flagged ?? (variable === undefined ? undefined : environment[variable])
     if (text === undefined && required.includes(name)) problems.push(`--${name} is missing.`)
     if (text === undefined) return [name, otherwise()]
-    const value = read(text)
+    const value = read(text, environment)
     const source = flagged === undefined ? variable : `--${name}`
-    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${JSON.stringify(text)}.`)
+    if (value instanceof Mistake)
+      problems.push(`${source} must be ${value.mustBe}${value.secret ? '' : `, not ${JSON.stringify(text)}`}.`)
     return [name, value]
   })
   problems.push(...positionalProblems(positionalNames, given.positionals))
@@ -179,18 +185,9 @@ function setting<Value>(declared: Setting<Value>): Setting<Value> {
   return declared
 }
 
-function readStore(text: string): StoreLocation | Mistake {
-  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
-  const file = path !== '' && path !== ':memory:'
-  if (file) return { scheme: 'sqlite', path }
-  return new Mistake(
-    `sqlite:FILE, the one kind of store that is known${text === '' || text.includes(':') ? '' : `; try sqlite:${text}`}`,
-  )
-}
-
-/** A store as its setting names it. */
-export function describeStore({ scheme, path }: StoreLocation): string {
-  return `${scheme}:${path}`
+function readStore(text: string, environment: Environment): StoreLocation | Mistake {
+  const location = readStoreLocation(text, environment)
+  return location instanceof WrongLocation ? new Mistake(location.mustBe, location.secret) : location
 }
 
 function readSwitch(text: string): boolean | Mistake {

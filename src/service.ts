@@ -1,5 +1,4 @@
 // The composition root: the one place that knows which parts a service is made of.
-import type { StoreLocation } from './config.ts'
 import type { Surroundings } from './domain/issueToken.ts'
 import type { Store } from './domain/store.ts'
 import { answerer } from './http/answer.ts'
@@ -8,6 +7,9 @@ import { loadPages } from './http/pages.ts'
 import { listen } from './http/server.ts'
 import { Turn } from './http/turn.ts'
 import type { Log } from './log.ts'
+import type { StoreLocation } from './storeLocation.ts'
+import { migratePostgresStore } from './stores/postgres/migration.ts'
+import { openPostgresStore } from './stores/postgres/store.ts'
 import { openSqliteStore } from './stores/sqlite/store.ts'
 
 export interface ServiceConfig {
@@ -33,14 +35,35 @@ export interface Service {
 /** Whether a store that is not there yet may be made. */
 export type StoreUse = 'create' | 'existing'
 
-export function openStore({ path }: StoreLocation, use: StoreUse): Promise<Store> {
-  return openSqliteStore(path, { create: use === 'create' })
+export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
+  /** Told of what the operator should know. */
+  readonly note: (message: string) => void
+}
+
+/** Rejects with a sentence for the operator where the store cannot be used. */
+export function openStore(location: StoreLocation, use: StoreUse, surroundings: StoreSurroundings): Promise<Store> {
+  if (location.scheme === 'postgres') return openPostgresStore(location, surroundings)
+  return openSqliteStore(location.path, { create: use === 'create' })
+}
+
+/**
+ * Brings a store to this version's schema and resolves to the statements that were needed; where
+ * `onlyLook` it carries out none. An embedded store is brought there whenever it is opened.
+ */
+export async function migrateStore(
+  location: StoreLocation,
+  onlyLook: boolean,
+  surroundings: StoreSurroundings,
+): Promise<readonly string[]> {
+  if (location.scheme === 'postgres') return await migratePostgresStore(location, onlyLook)
+  if (!onlyLook) await (await openStore(location, 'create', surroundings)).close()
+  return []
 }
 
 /** Starts a service; once this resolves, it answers. Rejects with a sentence for the operator. */
 export async function startService(config: ServiceConfig, surroundings: ServiceSurroundings): Promise<Service> {
   const { log, nowMs, randomBytes, limits = defaultLimits } = surroundings
-  const store = await openStore(config.store, 'create')
+  const store = await openStore(config.store, 'create', { randomBytes, note: log.note })
   let stopping = false
   const newRequestId = requestIds(randomBytes)
   const answer = answerer({

@@ -2,6 +2,7 @@
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
 import { withoutTokens } from '../domain/token.ts'
 import { type Command, helpFor, overview, version } from './help.ts'
+import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
 import type { World } from './world.ts'
@@ -29,6 +30,15 @@ export const commands: readonly RunnableCommand[] = [
   command(
     { name: 'serve', summary: 'Serve the API.', positionals: [], settings: ['host', 'port', 'store', 'first-token'] },
     serve,
+  ),
+  command(
+    {
+      name: 'migrate',
+      summary: 'Prepare a PostgreSQL-protocol database, or bring it up to date.',
+      positionals: [],
+      settings: ['store', 'print'],
+    },
+    migrate,
   ),
   command(
     {

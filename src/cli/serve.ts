@@ -1,9 +1,10 @@
 // The command that serves: from its settings to a clean end.
-import { describeStore, type Parsed } from '../config.ts'
+import type { Parsed } from '../config.ts'
 import { issueFirstToken } from '../domain/issueToken.ts'
 import { scopes } from '../domain/token.ts'
 import { openLog } from '../log.ts'
 import { type Service, startService } from '../service.ts'
+import { describeStore } from '../storeLocation.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for what is under way. */

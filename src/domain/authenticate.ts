@@ -13,8 +13,8 @@ const hourMs = 3_600_000
 
 /**
  * The caller behind a token's plain text. Unknown, malformed, expired or revoked: the same
- * refusal for all of them. The store is asked every time, so a revoked token is refused from the
- * next request on.
+ * refusal for all of them. The store is asked every time; how soon it knows of a revoked token is
+ * its promise (`tokenDelayMs`).
  */
 export async function authenticate(store: Store, plainToken: string, nowMs: number): Promise<Caller> {
   const hash = tokenHashOf(plainToken)

@@ -2,7 +2,7 @@
 // neither memory nor a snapshot is held for a slow reader.
 import { Failure } from './failure.ts'
 import type { IdentifiedPlant } from './plant.ts'
-import type { Page, Store } from './store.ts'
+import type { Store } from './store.ts'
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
@@ -31,8 +31,10 @@ export async function listPlants(store: Store, account: string, request: ListReq
   const { plants, more } = await store.listPlants(account, { after, limit: Math.min(limit, pagePlants) })
   if (!more) return { plants, next: undefined }
   if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
-  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit)
-  return { pages: { [Symbol.asyncIterator]: () => walk(store, account, after, end.upTo, limit) }, next: end.next }
+  const first = beginning(plants)
+  const left = limit - first.length
+  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, lastId(first), left)
+  return { pages: { [Symbol.asyncIterator]: () => walk(store, account, first, end.upTo, limit) }, next: end.next }
 }
 
 interface LimitEnd {
@@ -45,8 +47,8 @@ interface LimitEnd {
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
 /** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number): Promise<LimitEnd> {
-  let upTo = after
+async function limitEnd(store: Store, account: string, after: bigint, limit: number): Promise<LimitEnd> {
+  let upTo: bigint | undefined = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
     if (upTo === undefined) return noEnd
@@ -57,19 +59,20 @@ async function limitEnd(store: Store, account: string, after: bigint | undefined
 }
 
 /**
- * The pages after an id. Where the list ends was said before the first of them, so the walk ends at
- * that very plant; where others created so many plants meanwhile that the limit would be exceeded, it
- * breaks off, because a list that silently leaves one out would be a lie.
+ * What was read before the list began, and the pages after it. Where the list ends was said too, so the
+ * walk ends at that very plant; where others created so many plants meanwhile that the limit would be
+ * exceeded, it breaks off, because a list that silently leaves one out would be a lie.
  */
 async function* walk(
   store: Store,
   account: string,
-  start: bigint | undefined,
+  first: readonly IdentifiedPlant[],
   upTo: bigint | undefined,
   limit: number,
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
-  let after = start
-  let left = limit
+  yield first
+  let after = lastId(first)
+  let left = limit - first.length
   for (;;) {
     const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, walkPagePlants), textMax: walkPageTextMax })
     if (page.plants.length > 0) yield page.plants
@@ -78,13 +81,24 @@ async function* walk(
     if (left === 0) {
       throw new Failure('store-unavailable', 'The list was overtaken by new plants; ask for it with a smaller limit.')
     }
-    after = lastId(page)
+    after = lastId(page.plants)
     await turnOfOthers()
   }
 }
 
-function lastId(page: Page): bigint {
-  const last = page.plants.at(-1)
+/** As much of a page as the walk holds at a time. */
+function beginning(plants: readonly IdentifiedPlant[]): readonly IdentifiedPlant[] {
+  let text = 0
+  const end = plants.findIndex(({ name, tag }, index) => {
+    if (index === walkPagePlants || text > walkPageTextMax) return true
+    text += name.length + (tag?.length ?? 0)
+    return false
+  })
+  return end === -1 ? plants : plants.slice(0, end)
+}
+
+function lastId(plants: readonly IdentifiedPlant[]): bigint {
+  const last = plants.at(-1)
   if (last === undefined) throw new RangeError('a page with more plants after it holds at least one')
   return last.id
 }

@@ -1,15 +1,15 @@
 // What the service asks of a store: each promise is written here once and held by the
 // conformance suite (test/stores/conformance.ts) on every store there is.
 import type { IdentifiedPlant, KeptPlant } from './plant.ts'
-import type { Token, TokenHash } from './token.ts'
+import type { KeptToken, Token, TokenHash } from './token.ts'
 
 /** A store that answers from memory or a local file may answer at once; one over a network cannot. */
 export type Answer<Value> = Value | Promise<Value>
 
 /** A part of an account's list, as it stood at one moment. */
-export interface Page {
+export interface Page<Listed extends IdentifiedPlant = IdentifiedPlant> {
   /** In ascending order of id. */
-  readonly plants: readonly IdentifiedPlant[]
+  readonly plants: readonly Listed[]
   /** Whether the account held further plants after these at that moment. */
   readonly more: boolean
 }
@@ -21,7 +21,7 @@ export interface PlantRange {
   readonly upTo?: bigint | undefined
   /** No more plants than this. */
   readonly limit: number
-  /** Text after which a page ends early, in UTF-16 code units of names and tags; absent: `pageTextMax`. */
+  /** Text after which a page ends early, in UTF-16 code units or bytes of names and tags; absent: `pageTextMax`. */
   readonly textMax?: number
 }
 
@@ -49,20 +49,32 @@ export interface Store {
    */
   listPlants(account: string, range: PlantRange): Answer<Page>
 
+  /** As `listPlants`, with all that is kept of each plant: to copy them into another store. */
+  keptPlants(account: string, range: PlantRange): Answer<Page<KeptPlant>>
+
+  /** How many plants the store holds, over all accounts. */
+  countPlants(): Answer<number>
+
   /** The id of the n-th plant of an account above `after`, counting from 1, or undefined where there are fewer. */
   nthPlantId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
 
-  /** Keeps a token's record under its hash. Takes effect at once for every process on this store. */
+  /** Keeps a token's record under its hash. */
   issueToken(token: Token, hash: TokenHash): Promise<void>
 
   /** As `issueToken`, but only where the store holds no token at all; says whether it did. */
   issueFirstToken(token: Token, hash: TokenHash): Promise<boolean>
 
-  /** The token under a hash, usable or not. Sees what any process has written before. */
+  /**
+   * The token under a hash, usable or not. A token is found as soon as it is issued; what any process
+   * has changed of it since is seen after `tokenDelayMs` at the latest.
+   */
   findToken(hash: TokenHash): Answer<Token | undefined>
 
-  /** All tokens, of one account or of all, oldest first. */
-  listTokens(account?: string): Answer<readonly Token[]>
+  /** How long a revoked token may still be found as it was before. 0: not at all. */
+  readonly tokenDelayMs: number
+
+  /** All tokens, of one account or of all, oldest first. Every account that has plants has a token. */
+  listTokens(account?: string): Answer<readonly KeptToken[]>
 
   /** Marks a token as revoked and answers its record; undefined where there is none. A second time changes nothing. */
   revokeToken(id: string, nowMs: number): Promise<Token | undefined>

@@ -28,6 +28,11 @@ declare const hashed: unique symbol
 /** SHA-256 of a token's plain text: 32 bytes, the only trace of it that is stored. */
 export type TokenHash = Uint8Array & { readonly [hashed]: true }
 
+/** A token's record as it is kept: under the hash of its plain text. */
+export interface KeptToken extends Token {
+  readonly hash: TokenHash
+}
+
 /** The plain text of a token. It shows itself only where `reveal` is called. */
 export class PlainToken {
   readonly #text: string

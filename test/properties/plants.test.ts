@@ -1,17 +1,18 @@
 // Properties that hold for all input, tried on some of it.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
 import fc from 'fast-check'
-import { startTestService, type TestService, temporaryFolder } from '../support/service.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { type TestStore, temporaryStore } from '../support/stores.ts'
 
-const folder = temporaryFolder()
+let store: TestStore
 let service: TestService
 beforeAll(async () => {
-  service = await startTestService(`${folder}/plants.db`)
+  store = await temporaryStore()
+  service = await startTestService(store.location)
 })
 afterAll(async () => {
   await service.stop()
-  rmSync(folder, { recursive: true })
+  await store.dispose()
 })
 
 let accounts = 0

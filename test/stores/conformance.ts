@@ -1,11 +1,11 @@
 // What src/domain/store.ts promises, held on any store: a fresh one for each case.
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
+import { type IssuedToken, issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
 import { pagePlants } from '../../src/domain/listPlants.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
 import { pageTextMax, type Store } from '../../src/domain/store.ts'
-import { plainTokenFrom, scopes } from '../../src/domain/token.ts'
+import { type KeptToken, plainTokenFrom, scopes } from '../../src/domain/token.ts'
 
 /** A store for one case, and a second door to the same data, as another process would open it. */
 export interface StoreCase {
@@ -149,6 +149,15 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       expect(plants.length * name.length).toBeLessThanOrEqual(pageTextMax + name.length)
     })
 
+    on('shows all that is kept of each plant, and counts them over all accounts', async (store) => {
+      const kept = [plant(1, { tag: 'x', idempotencyKey: 'key' }), plant(2), plant(3, { name: 'other' })]
+      for (const each of kept) await store.createPlant('a', each)
+      await store.createPlant('b', plant(1))
+      const { plants, more } = await store.keptPlants('a', { after: 0n, limit: 2 })
+      expect([plants.map((each) => ({ ...each })), more]).toEqual([kept.slice(0, 2), true])
+      expect(await store.countPlants()).toBe(4)
+    })
+
     on('finds the n-th plant', async (store) => {
       for (const id of [idMin, 5n, 6n, 7n, idMax]) await store.createPlant('a', plant(id))
       expect(await store.nthPlantId('a', undefined, 1)).toBe(idMin)
@@ -212,16 +221,18 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       const issue = (account: string, atMs: number) =>
         issueToken(store, { ...request, account }, { ...surroundings, nowMs: () => atMs })
       const [second, first, other] = [await issue('a', 2), await issue('a', 1), await issue('b', 3)]
-      expect(await store.listTokens('a')).toEqual([first.token, second.token])
-      expect(await store.listTokens()).toEqual([first.token, second.token, other.token])
+      const kept = ({ token, plain }: IssuedToken): KeptToken => ({ ...token, hash: plain.hash() })
+      expect(await store.listTokens('a')).toEqual([first, second].map(kept))
+      expect(await store.listTokens()).toEqual([first, second, other].map(kept))
       expect(await store.listTokens('c')).toEqual([])
     })
 
-    on('are revoked once, for every process at once', async (store, opened) => {
+    on('are revoked once, for every process within the time that the store states', async (store, opened) => {
       const other = await opened.reopen()
       const { plain, token } = await issueToken(store, request, surroundings)
       expect(await other.findToken(plain.hash())).toEqual(token)
       expect(await other.revokeToken(token.id, 5)).toEqual({ ...token, revokedAtMs: 5 })
+      await Bun.sleep(store.tokenDelayMs)
       expect(await store.findToken(plain.hash())).toEqual({ ...token, revokedAtMs: 5 })
       expect(await store.revokeToken(token.id, 6)).toEqual({ ...token, revokedAtMs: 5 })
       expect(await store.revokeToken('unknown', 7)).toBeUndefined()

@@ -1,4 +1,4 @@
-// A real service for a test: real SQLite in a folder of its own, real HTTP on a free port.
+// A real service for a test: a real store of its own, real HTTP on a free port.
 import { afterAll } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,6 +9,8 @@ import { type Scope, scopes } from '../../src/domain/token.ts'
 import { defaultLimits, type Limits } from '../../src/http/context.ts'
 import type { Log } from '../../src/log.ts'
 import { type Service, startService } from '../../src/service.ts'
+import type { StoreLocation } from '../../src/storeLocation.ts'
+import { temporaryStore } from './stores.ts'
 
 export interface TestService extends Service {
   /** What was logged, a line each. */
@@ -17,6 +19,8 @@ export interface TestService extends Service {
   readonly clock: { nowMs: number }
   readonly tokenFor: (account: string, options?: { scopes?: readonly Scope[]; lifetimeMs?: number }) => Promise<string>
   readonly call: (method: string, target: string, options?: CallOptions) => Promise<Answer>
+  /** Where its store is, for a second door to it. */
+  readonly location: StoreLocation
 }
 
 export interface CallOptions {
@@ -36,13 +40,13 @@ export interface Answer {
 
 /** Starts a service and stops it when `use` has returned or thrown. */
 export async function withService(use: (service: TestService) => Promise<void>, limits: Partial<Limits> = {}): Promise<void> {
-  const folder = temporaryFolder()
-  const service = await startTestService(join(folder, 'plants.db'), limits)
+  const store = await temporaryStore()
+  const service = await startTestService(store.location, limits)
   try {
     await use(service)
   } finally {
     await service.stop()
-    rmSync(folder, { recursive: true })
+    await store.dispose()
   }
 }
 
@@ -63,15 +67,16 @@ export function folderMaker(): () => string {
   }
 }
 
-export async function startTestService(path: string, limits: Partial<Limits> = {}): Promise<TestService> {
+export async function startTestService(store: StoreLocation, limits: Partial<Limits> = {}): Promise<TestService> {
   const clock = { nowMs: Date.now() }
   const logged: string[] = []
   const surroundings = { log: memoryLog(logged), nowMs: () => clock.nowMs, randomBytes, limits: { ...defaultLimits, ...limits } }
-  const service = await startService({ host: '127.0.0.1', port: 0, store: { scheme: 'sqlite', path } }, surroundings)
+  const service = await startService({ host: '127.0.0.1', port: 0, store }, surroundings)
   return {
     ...service,
     logged,
     clock,
+    location: store,
     tokenFor: async (account, options = {}) => {
       const request = { account, label: '', scopes: options.scopes ?? scopes, lifetimeMs: options.lifetimeMs ?? null }
       return (await issueToken(service.store, request, surroundings)).plain.reveal()

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { StoreRefused } from '../storeRefused.ts'
 import { ForeignDatabase, refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
@@ -57,9 +58,6 @@ export function prepareFile(path: string, create: boolean): void {
   closeSync(openSync(path, 'a', 0o600))
 }
 
-/** A store that cannot be opened: `message` is one sentence for the operator. */
-export class StoreRefused extends Error {}
-
 /** SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something about. */
 const reasons: Readonly<Record<number, string>> = {
   5: 'another process holds its write lock',
@@ -90,7 +88,7 @@ export function refusal(path: string, error: unknown): StoreRefused {
       ? error.message
       : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
   const reason = known ?? (error instanceof Error ? error.message : String(error))
-  return new StoreRefused(`The store ${path} cannot be used: ${reason}.`, { cause: error })
+  return new StoreRefused(path, reason, error)
 }
 
 /** Less free space than this is as good as none: the log's index alone takes 32 KiB. */

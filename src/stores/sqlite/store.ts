@@ -4,10 +4,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Failure } from '../../domain/failure.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, pageTextMax, type Store } from '../../domain/store.ts'
-import type { Scope, Token, TokenHash } from '../../domain/token.ts'
+import type { KeptToken, Scope, Token, TokenHash } from '../../domain/token.ts'
+import { readFailed } from '../failures.ts'
+import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import type { Outcome, Write } from './batchWriter.ts'
+import { type Channel, commitThrough, textOf } from './commit.ts'
 import { closingOnError, connect, prepareFile, refusal } from './connection.ts'
-import { GroupCommit } from './groupCommit.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
@@ -30,34 +32,42 @@ export async function openSqliteStore(path: string, { create }: { readonly creat
       migrate(database)
       return await writerThread(path)
     })
-    return new SqliteStore(database, new GroupCommit(writer))
+    return new SqliteStore(database, writer)
   } catch (error) {
     throw refusal(path, error)
   }
 }
 
 export class SqliteStore implements Store {
+  readonly tokenDelayMs = 0
   readonly #database: DatabaseSync
-  readonly #writer: GroupCommit
+  readonly #channel: Channel
+  readonly #writes: GroupCommit<Write, Outcome>
   readonly #list: StatementSync
+  readonly #keptList: StatementSync
+  readonly #count: StatementSync
   readonly #nthId: StatementSync
   readonly #token: StatementSync
   readonly #tokenById: StatementSync
   readonly #tokens: StatementSync
   #closed: Promise<void> | undefined
 
-  constructor(database: DatabaseSync, writer: GroupCommit) {
+  constructor(database: DatabaseSync, channel: Channel) {
     this.#database = database
-    this.#writer = writer
-    this.#list = database.prepare(
-      `select id, name, tag from plants where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`,
-    )
+    this.#channel = channel
+    this.#writes = new GroupCommit(commitThrough(channel), { room: new WaitingRoom(), textOf })
+    const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
+    this.#list = database.prepare(`select id, name, tag from plants ${range}`)
+    this.#keptList = database.prepare(`select id, name, tag, idempotency_key as idempotencyKey from plants ${range}`)
+    this.#count = database.prepare('select count(*) as plants from plants')
     this.#nthId = database.prepare(
       `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
     )
     this.#list.setReadBigInts(true)
+    this.#keptList.setReadBigInts(true)
     this.#nthId.setReadBigInts(true)
-    const tokens = 'select id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms from tokens'
+    const tokens =
+      'select hash, id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms from tokens'
     this.#token = database.prepare(`${tokens} where hash = ?`)
     this.#tokenById = database.prepare(`${tokens} where id = ?`)
     this.#tokens = database.prepare(`${tokens} where account = ifnull(?, account) order by created_at_ms, id`)
@@ -74,9 +84,16 @@ export class SqliteStore implements Store {
     return (await this.#write('deletePlant', account, String(id))) === 1
   }
 
-  listPlants(account: string, { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange): Page {
-    if (after === idMax) return { plants: [], more: false }
-    return reading(() => pageOf(this.#list.iterate(account, firstAfter(after), upTo, limit + 1), limit, textMax))
+  listPlants(account: string, range: PlantRange): Page {
+    return pageOf(this.#list, account, range)
+  }
+
+  keptPlants(account: string, range: PlantRange): Page<KeptPlant> {
+    return pageOf(this.#keptList, account, range) as Page<KeptPlant>
+  }
+
+  countPlants(): number {
+    return (reading(() => this.#count.get()) as { plants: number }).plants
   }
 
   nthPlantId(account: string, after: bigint | undefined, n: number): bigint | undefined {
@@ -99,8 +116,9 @@ export class SqliteStore implements Store {
     return tokenOf(reading(() => this.#token.get(hash)))
   }
 
-  listTokens(account?: string): readonly Token[] {
-    return reading(() => this.#tokens.all(account ?? null)).map((row) => tokenOf(row) as Token)
+  listTokens(account?: string): readonly KeptToken[] {
+    const rows = reading(() => this.#tokens.all(account ?? null)) as unknown as (TokenRow & { hash: TokenHash })[]
+    return rows.map((row) => ({ ...(tokenOf(row) as Token), hash: row.hash }))
   }
 
   async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {
@@ -118,12 +136,18 @@ export class SqliteStore implements Store {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#writer.close().then(() => this.#database.close())
+    this.#closed ??= this.#close()
     return this.#closed
   }
 
+  async #close(): Promise<void> {
+    await this.#writes.finish()
+    await this.#channel.close()
+    this.#database.close()
+  }
+
   #write(...write: Write): Promise<Outcome> {
-    return this.#writer.submit(write)
+    return this.#writes.submit(write)
   }
 }
 
@@ -132,20 +156,28 @@ function reading<Value>(read: () => Value): Value {
   try {
     return read()
   } catch (cause) {
-    throw new Failure('store-unavailable', 'The store is not available, try again.', { cause })
+    throw readFailed(cause)
   }
 }
 
-/** Up to `limit` plants of one statement's rows, of which there may be one more: it says that others follow. */
-function pageOf(rows: Iterable<unknown>, limit: number, textMax: number): Page {
-  const plants: IdentifiedPlant[] = []
-  let text = 0
-  for (const row of rows as Iterable<IdentifiedPlant>) {
-    if (plants.length === limit || text > textMax) return { plants, more: true }
-    text += row.name.length + (row.tag?.length ?? 0)
-    plants.push(row)
-  }
-  return { plants, more: false }
+/** Up to `limit` plants of a statement's rows, of which there may be one more: it says that others follow. */
+function pageOf(
+  statement: StatementSync,
+  account: string,
+  { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
+): Page {
+  if (after === idMax) return { plants: [], more: false }
+  return reading(() => {
+    const plants: IdentifiedPlant[] = []
+    let text = 0
+    const rows = statement.iterate(account, firstAfter(after), upTo, limit + 1) as Iterable<unknown>
+    for (const row of rows as Iterable<IdentifiedPlant>) {
+      if (plants.length === limit || text > textMax) return { plants, more: true }
+      text += row.name.length + (row.tag?.length ?? 0)
+      plants.push(row)
+    }
+    return { plants, more: false }
+  })
 }
 
 function firstAfter(after: bigint | undefined): bigint {

@@ -1,7 +1,7 @@
 // The HTTP thread's end of the writer's thread: one batch under way at a time.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Channel } from './groupCommit.ts'
+import type { Channel } from './commit.ts'
 
 interface UnderWay {
   readonly resolve: (outcome: string) => void

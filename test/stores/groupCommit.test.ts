@@ -1,7 +1,8 @@
 // What becomes of writes when the writer fails: it is said exactly, and nobody waits for ever.
 import { describe, expect, test } from 'bun:test'
-import type { Write } from '../../../src/stores/sqlite/batchWriter.ts'
-import { type Channel, GroupCommit } from '../../../src/stores/sqlite/groupCommit.ts'
+import { GroupCommit, WaitingRoom } from '../../src/stores/groupCommit.ts'
+import type { Outcome, Write } from '../../src/stores/sqlite/batchWriter.ts'
+import { type Channel, commitThrough, textOf } from '../../src/stores/sqlite/commit.ts'
 
 const write: Write = ['deletePlant', 'a', '1']
 
@@ -9,10 +10,14 @@ function channel(send: Channel['send'], failure?: Error): Channel {
   return { send, close: async () => {}, failure: () => failure }
 }
 
+function groupCommit(through: Channel): GroupCommit<Write, Outcome> {
+  return new GroupCommit(commitThrough(through), { room: new WaitingRoom(), textOf })
+}
+
 describe('group commit', () => {
   test('puts the writes that arrive together, and those that arrive during a commit, into one batch each', async () => {
     const batches: number[] = []
-    const group = new GroupCommit(
+    const group = groupCommit(
       channel(async (batch) => {
         const writes = JSON.parse(batch) as Write[]
         batches.push(writes.length)
@@ -22,26 +27,39 @@ describe('group commit', () => {
       }),
     )
     await Promise.all(Array.from({ length: 3 }, () => group.submit(write)))
-    await group.close()
+    await group.finish()
     expect(batches).toEqual([3, 5])
   })
 
+  test('keeps writes with one key apart, each in a batch of its own, while others go ahead', async () => {
+    const batches: string[][] = []
+    const group = new GroupCommit<string, number>(
+      async (batch) => {
+        batches.push([...batch])
+        return batch.map(() => batches.length)
+      },
+      { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: (write) => write },
+    )
+    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit(each)))).toEqual([1, 2, 1, 3])
+    expect(batches).toEqual([['x', 'y'], ['x'], ['x']])
+  })
+
   test('says that nothing was done where the batch was undone, and that it is unknown where it was not', async () => {
-    const undone = new GroupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
+    const undone = groupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
     await expect(undone.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable', cause: 'disk full' })
-    const unknown = new GroupCommit(channel(async () => '{"failed":"input output error","undone":false}'))
+    const unknown = groupCommit(channel(async () => '{"failed":"input output error","undone":false}'))
     await expect(unknown.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown', cause: 'input output error' })
   })
 
   test('says unknown where the writer dies during the batch, and nothing done where it was dead before', async () => {
-    const dying = new GroupCommit(channel(() => Promise.reject(new Error('the writer has ended'))))
+    const dying = groupCommit(channel(() => Promise.reject(new Error('the writer has ended'))))
     await expect(dying.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown' })
-    const dead = new GroupCommit(channel(() => new Promise(() => {}), new Error('the writer has ended')))
+    const dead = groupCommit(channel(() => new Promise(() => {}), new Error('the writer has ended')))
     await expect(dead.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable' })
   })
 
   test('refuses what would not fit into the memory it may take, and takes more once there is room', async () => {
-    const group = new GroupCommit(
+    const group = groupCommit(
       channel(async (batch) => {
         await Bun.sleep(1)
         return JSON.stringify({ outcomes: (JSON.parse(batch) as Write[]).map(() => 1) })

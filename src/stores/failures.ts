@@ -1,0 +1,14 @@
+// How a store says that it failed: the same words whichever store it is.
+import { Failure } from '../domain/failure.ts'
+
+export function readFailed(cause: unknown): Failure {
+  return new Failure('store-unavailable', 'The store is not available, try again.', { cause })
+}
+
+export function nothingWritten(cause: unknown): Failure {
+  return new Failure('store-unavailable', 'The store is not available; nothing was done, try again.', { cause })
+}
+
+export function writeUncertain(cause: unknown): Failure {
+  return new Failure('outcome-unknown', 'The store failed while writing; whether it was done is not known, try again.', { cause })
+}

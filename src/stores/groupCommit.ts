@@ -1,0 +1,114 @@
+// Group commit: the writes that arrive while one batch is being committed form the next batch, so
+// they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
+import { Failure } from '../domain/failure.ts'
+
+/** Writes a batch and answers what became of each write, in their order; rejects with a Failure where none of them counts. */
+export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readonly Outcome[]>
+
+/** Most writes, and most text (in UTF-16 code units), in one batch: what one commit may hold up others for. */
+const batchWritesMax = 1000
+const batchTextMax = 4 * 1024 * 1024
+/** Most text that may wait for its batch; beyond that a write is refused rather than memory filled. */
+const waitingTextMax = 64 * 1024 * 1024
+
+/** The room that the waiting writes of a store share. */
+export class WaitingRoom {
+  #text = 0
+
+  take(text: number): boolean {
+    if (this.#text + text > waitingTextMax) return false
+    this.#text += text
+    return true
+  }
+
+  free(text: number): void {
+    this.#text -= text
+  }
+}
+
+export interface GroupCommitOptions<Write> {
+  readonly room: WaitingRoom
+  /** How much text a write holds, in UTF-16 code units. */
+  readonly textOf: (write: Write) => number
+  /** What must not be twice in one batch, where there is such a thing. */
+  readonly keyOf?: (write: Write) => unknown
+  /** Called when nothing is left to commit. */
+  readonly onIdle?: () => void
+}
+
+interface Waiting<Write, Outcome> {
+  readonly write: Write
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (failure: unknown) => void
+}
+
+export class GroupCommit<Write, Outcome> {
+  readonly #commit: Commit<Write, Outcome>
+  readonly #options: GroupCommitOptions<Write>
+  #waiting: Waiting<Write, Outcome>[] = []
+  #committing: Promise<void> | undefined
+
+  constructor(commit: Commit<Write, Outcome>, options: GroupCommitOptions<Write>) {
+    this.#commit = commit
+    this.#options = options
+  }
+
+  /** Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`. */
+  submit(write: Write): Promise<Outcome> {
+    if (!this.#options.room.take(this.#options.textOf(write))) {
+      return Promise.reject(
+        new Failure('store-unavailable', 'The store has too many writes waiting; nothing was done, try again.'),
+      )
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject })
+      this.#committing ??= this.#commitAll()
+    })
+  }
+
+  /** Resolves when everything that was submitted is settled. */
+  async finish(): Promise<void> {
+    await this.#committing
+  }
+
+  async #commitAll(): Promise<void> {
+    // The requests that were read together with this one join its batch.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting.length > 0) await this.#commitBatch(this.#takeBatch())
+    this.#committing = undefined
+    this.#options.onIdle?.()
+  }
+
+  async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<void> {
+    try {
+      const outcomes = await this.#commit(batch.map(({ write }) => write))
+      batch.forEach(({ resolve }, index) => {
+        resolve(outcomes[index] as Outcome)
+      })
+    } catch (failure) {
+      for (const { reject } of batch) reject(failure)
+    }
+  }
+
+  #takeBatch(): readonly Waiting<Write, Outcome>[] {
+    const { room, textOf, keyOf } = this.#options
+    const batch: Waiting<Write, Outcome>[] = []
+    const later: Waiting<Write, Outcome>[] = []
+    const keys = new Set<unknown>()
+    let text = 0
+    let next = 0
+    for (; next < this.#waiting.length && batch.length < batchWritesMax && text < batchTextMax; next += 1) {
+      const waiting = this.#waiting[next] as Waiting<Write, Outcome>
+      const key = keyOf?.(waiting.write)
+      if (key !== undefined && keys.has(key)) later.push(waiting)
+      else {
+        keys.add(key)
+        text += textOf(waiting.write)
+        batch.push(waiting)
+      }
+    }
+    room.free(text)
+    this.#waiting = [...later, ...this.#waiting.slice(next)]
+    return batch
+  }
+}

@@ -1,0 +1,62 @@
+// Trying until it is done or too late: what a statement's failure means for its operation.
+import { nothingWritten, readFailed, writeUncertain } from '../failures.ts'
+import { faultOf } from './faults.ts'
+import type { Nodes, Row } from './nodes.ts'
+import type { Statement } from './statements.ts'
+
+/** The pause before the second attempt is up to this long; it doubles with each further one. */
+const pauseFirstMs = 10
+const pauseMaxMs = 500
+
+export interface Answered {
+  readonly rows: readonly Row[]
+  /** Whether an earlier attempt may have been done too, unseen. */
+  readonly uncertain: boolean
+}
+
+export class Attempts {
+  readonly #nodes: Nodes
+  readonly #operationMs: number
+  readonly #randomBytes: (count: number) => Uint8Array
+
+  constructor(nodes: Nodes, operationMs: number, randomBytes: (count: number) => Uint8Array) {
+    this.#nodes = nodes
+    this.#operationMs = operationMs
+    this.#randomBytes = randomBytes
+  }
+
+  /** Rejects with `store-unavailable`. */
+  async read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    return (await this.#attempt(statement, values, false)).rows
+  }
+
+  /** The statement must bear being done twice. Rejects with `store-unavailable`, or `outcome-unknown` where it may have been done. */
+  write(statement: Statement, values: readonly unknown[]): Promise<Answered> {
+    return this.#attempt(statement, values, true)
+  }
+
+  async #attempt(statement: Statement, values: readonly unknown[], writes: boolean): Promise<Answered> {
+    const endMs = performance.now() + this.#operationMs
+    let uncertain = false
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return { rows: await this.#nodes.send(statement, values), uncertain }
+      } catch (error) {
+        const { done, retry } = faultOf(error)
+        uncertain ||= done === 'unknown'
+        const pauseMs = this.#pauseMs(attempt)
+        if (!retry || this.#nodes.isClosed || performance.now() + pauseMs > endMs) {
+          if (!writes) throw readFailed(error)
+          throw uncertain ? writeUncertain(error) : nothingWritten(error)
+        }
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    }
+  }
+
+  /** A random part of a bound that doubles, so that those who failed together do not come back together. */
+  #pauseMs(attempt: number): number {
+    const [random = 0] = this.#randomBytes(1)
+    return (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256
+  }
+}

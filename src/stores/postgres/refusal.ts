@@ -1,0 +1,57 @@
+// Why a database cannot be used, in one sentence for the operator. It names hosts, users and
+// databases, never a password.
+import { DatabaseError } from 'pg'
+import { describeHost, describeStore, type PostgresLocation } from '../../storeLocation.ts'
+import { StoreRefused } from '../storeRefused.ts'
+import { NotConnected } from './faults.ts'
+import { HostRefused } from './greeting.ts'
+import { NoHost } from './nodes.ts'
+import { SchemaRefused } from './schema.ts'
+
+export function refusal(location: PostgresLocation, error: unknown): StoreRefused {
+  const cause = error instanceof NotConnected ? error.cause : error
+  const reason =
+    cause instanceof NoHost
+      ? cause.failures.map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`).join('; ')
+      : reasonOf(cause, location)
+  return new StoreRefused(describeStore(location), reason, error)
+}
+
+/** By SQLSTATE, or by the code of the error where no server answered. */
+function reasons({ user, database }: PostgresLocation): Readonly<Record<string, string>> {
+  const authentication = `refuses the user "${user}" or the password; check both, PGPASSWORD and the password file`
+  return {
+    '28P01': authentication,
+    '28000': authentication,
+    '3D000': `has no database "${database}"; create it, in UTF8`,
+    '42501': `refuses the user "${user}" the right to the tables`,
+    '53300': 'has no connection left; lower pool_max_conns, or raise its max_connections',
+    '57P03': 'is starting up or shutting down; try again',
+    ECONNREFUSED: 'refuses connections; check that the database runs there',
+    ECONNRESET: 'broke the connection off',
+    EHOSTUNREACH: 'cannot be reached',
+    ENETUNREACH: 'cannot be reached',
+    ENOTFOUND: 'is a name that is not known',
+    EAI_AGAIN: 'is a name that cannot be looked up now',
+    ETIMEDOUT: 'does not answer',
+    CERT_HAS_EXPIRED: 'shows a certificate that has expired',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'shows a certificate for another name; connect by that name, or use sslmode=verify-ca',
+  }
+}
+
+function reasonOf(error: unknown, location: PostgresLocation): string {
+  if (error instanceof SchemaRefused) return error.message
+  if (error instanceof HostRefused) return `cannot be used: ${error.message}`
+  const { code = '', message } = error as { code?: string; message: string }
+  const known = reasons(location)[code]
+  if (known !== undefined) return known
+  if (error instanceof DatabaseError) return `says: ${message}`
+  if (/timeout|timed out/i.test(message)) return 'does not answer'
+  if (message === 'The server does not support SSL connections')
+    return 'offers no TLS; use sslmode=disable where the network is trusted'
+  if (/certificate|self.signed|issuer/i.test(`${code} ${message}`))
+    return `shows a certificate that is not trusted (${message}); name its issuer with sslrootcert`
+  if (/SASL|password/i.test(message))
+    return `wants a password for the user "${location.user}"; put it in PGPASSWORD or a password file`
+  return `cannot be reached (${message})`
+}

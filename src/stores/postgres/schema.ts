@@ -1,0 +1,144 @@
+// The tables, as numbered steps forward. Steps are taken by a command, because starters that race to
+// create tables fail; a service only looks at the version.
+import { DatabaseError } from 'pg'
+import type { Nodes } from './nodes.ts'
+import { statements } from './statements.ts'
+
+interface Step {
+  readonly tables: readonly string[]
+  /** Where the Citus extension is there: how the tables are spread over its nodes. */
+  readonly distribution: readonly string[]
+}
+
+/** Step n takes a database from version n to n + 1. Each statement may be repeated. A step that has been released is never changed. */
+const steps: readonly Step[] = [
+  {
+    tables: [
+      `create table if not exists plants_schema (
+  version bigint not null primary key
+)`,
+      `create table if not exists plants (
+  account text not null,
+  id bigint not null,
+  name text not null,
+  tag text,
+  idempotency_key text,
+  op bigint not null,
+  primary key (account, id)
+)`,
+      `create table if not exists tokens (
+  hash bytea not null primary key,
+  id text not null unique,
+  account text not null,
+  label text not null,
+  scopes text not null,
+  created_at_ms bigint not null,
+  expires_at_ms bigint,
+  revoked_at_ms bigint,
+  last_used_at_ms bigint,
+  is_first boolean unique
+)`,
+    ],
+    distribution: [
+      distributed('plants_schema', "create_reference_table('plants_schema')"),
+      distributed('plants', "create_distributed_table('plants', 'account')"),
+      distributed('tokens', "create_reference_table('tokens')"),
+    ],
+  },
+]
+
+const schemaVersion = steps.length
+const tableNames = ['plants_schema', 'plants', 'tokens']
+
+function distributed(table: string, call: string): string {
+  return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
+}
+
+/** The schema is not one that this version works on: `message` is the end of a sentence. */
+export class SchemaRefused extends Error {}
+
+/** Rejects with SchemaRefused where the schema is not of this version. */
+export async function requireSchema(nodes: Nodes): Promise<void> {
+  const found = await versionOf(nodes)
+  if (found > schemaVersion) throw newerSchema(found)
+  if (found < schemaVersion)
+    throw new SchemaRefused(
+      `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate" with the same --store`,
+    )
+}
+
+/** What is left to do to bring a database to this version, in order. Rejects with SchemaRefused where it is not ours to change. */
+export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
+  // One statement, so that it sees the tables of one moment while another may be making them.
+  const tables = await nodes.send(
+    unnamed(`select table_name from information_schema.tables where table_schema = current_schema() and table_name = any($1)`),
+    [tableNames],
+  )
+  const names = tables.map(({ table_name: name }) => String(name))
+  const [foreign] = names.includes('plants_schema') ? [] : names
+  if (foreign !== undefined)
+    throw new SchemaRefused(`it holds a table "${foreign}" of another program; give plants a database of its own`)
+  const found = await versionOf(nodes)
+  if (found > schemaVersion) throw newerSchema(found)
+  const citus = (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [])).length > 0
+  return steps
+    .slice(found)
+    .flatMap(({ tables: own, distribution }, index) => [
+      ...own,
+      ...(citus ? distribution : []),
+      `insert into plants_schema (version) values (${found + index + 1}) on conflict do nothing`,
+    ])
+}
+
+/** Carries out what is left to do. Two at once are as good as one. */
+export async function migrate(nodes: Nodes, pending: readonly string[]): Promise<void> {
+  for (const text of pending) await repeated(() => nodes.send(unnamed(text), []))
+}
+
+const repetitionsMax = 20
+const repetitionPauseMs = 50
+
+/**
+ * What a statement fails with when another does the same at that moment: unique_violation in the catalogue,
+ * duplicate_table, duplicate_object, invalid_table_definition (distributed already), internal_error
+ * ("tuple concurrently updated"), serialization_failure, deadlock_detected.
+ */
+const racing = new Set(['23505', '42P07', '42710', '42P16', 'XX000', '40001', '40P01'])
+
+async function repeated(work: () => Promise<unknown>): Promise<void> {
+  for (let repetition = 1; ; repetition += 1) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (!racing.has(sqlStateOf(error)) || repetition === repetitionsMax) throw error
+      await new Promise((resolve) => setTimeout(resolve, repetitionPauseMs))
+    }
+  }
+}
+
+const undefinedTable = '42P01'
+
+async function versionOf(nodes: Nodes): Promise<number> {
+  try {
+    const [row] = await nodes.send(statements.schemaVersion, [])
+    return Number(row?.['version'])
+  } catch (error) {
+    if (sqlStateOf(error) === undefinedTable) return 0
+    throw error
+  }
+}
+
+function newerSchema(found: number): SchemaRefused {
+  return new SchemaRefused(
+    `it was migrated by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
+  )
+}
+
+function unnamed(text: string): { name: string; text: string } {
+  return { name: '', text }
+}
+
+function sqlStateOf(error: unknown): string {
+  return error instanceof DatabaseError ? (error.code ?? '') : ''
+}

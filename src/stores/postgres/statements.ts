@@ -1,0 +1,115 @@
+// Every statement that a service sends, in the one dialect that PostgreSQL, Citus, CockroachDB and
+// YugabyteDB share. Each is one atomic step on one account; test/stores/postgres/statements.test.ts
+// holds the subset.
+
+/** A statement that each connection prepares once, under its name. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+const tokenColumns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
+
+const plantsRange = (columns: string): string => `
+  select ${columns}, more
+  from (
+    select ${columns},
+      lead(id) over plants_in_order is not null as more,
+      sum(octet_length(name) + coalesce(octet_length(tag), 0)) over plants_before as text_before
+    from (
+      select ${columns} from plants
+      where account = $1 and id >= $2 and id <= $3
+      order by id limit $4
+    ) as candidates
+    window
+      plants_in_order as (order by id),
+      plants_before as (order by id rows between unbounded preceding and 1 preceding)
+  ) as measured
+  where coalesce(text_before, 0) <= $5
+  order by id`
+
+export const statements = {
+  /** What a connection must be before it is used: a node that takes writes, durably, in Unicode. */
+  greeting: {
+    name: '',
+    text: `select
+      pg_is_in_recovery() as standby,
+      current_setting('transaction_read_only', true) as read_only,
+      current_setting('server_encoding', true) as encoding,
+      current_setting('fsync', true) as fsync,
+      current_setting('synchronous_commit', true) as synchronous_commit,
+      set_config('statement_timeout', $1, false) as statement_timeout`,
+  },
+
+  /**
+   * A row under a taken id is left as it is, unless it is our own of an attempt whose answer was lost
+   * (the same op) or the one that is repeated on purpose (the same key). Those are written again, so
+   * that the answer waits for a commit: the first one may not have reached the standbys.
+   */
+  createPlants: {
+    name: 'create_plants',
+    text: `
+      insert into plants (account, id, name, tag, idempotency_key, op)
+      select $1::text, id, name, tag, idempotency_key, op
+      from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[]) as given (id, name, tag, idempotency_key, op)
+      on conflict (account, id) do update set op = plants.op
+      where plants.op = excluded.op or plants.idempotency_key = excluded.idempotency_key
+      returning id, op`,
+  },
+
+  findPlant: {
+    name: 'find_plant',
+    text: 'select id, name, tag, idempotency_key from plants where account = $1 and id = $2',
+  },
+
+  deletePlants: {
+    name: 'delete_plants',
+    text: 'delete from plants where account = $1 and id = any($2::bigint[]) returning id',
+  },
+
+  listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
+  keptPlants: { name: 'kept_plants', text: plantsRange('id, name, tag, idempotency_key') },
+  countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
+
+  nthPlantId: {
+    name: 'nth_plant_id',
+    text: 'select id from plants where account = $1 and id >= $2 order by id limit 1 offset $3',
+  },
+
+  /** A token that is there under this hash is our own: its hash is as random as the token. */
+  issueToken: {
+    name: 'issue_token',
+    text: `
+      insert into tokens (hash, ${tokenColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      on conflict (hash) do update set label = tokens.label`,
+  },
+
+  /** Of several first tokens at once the unique column lets one in. */
+  issueFirstToken: {
+    name: 'issue_first_token',
+    text: `
+      insert into tokens (hash, ${tokenColumns}, is_first)
+      select $1::bytea, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::bigint, $9::bigint, true
+      where not exists (select 1 from tokens)
+      on conflict do nothing
+      returning id`,
+  },
+
+  findToken: { name: 'find_token', text: `select ${tokenColumns} from tokens where hash = $1` },
+  listTokens: { name: 'list_tokens', text: `select hash, ${tokenColumns} from tokens where account = coalesce($1, account)` },
+
+  revokeToken: {
+    name: 'revoke_token',
+    text: `update tokens set revoked_at_ms = coalesce(revoked_at_ms, $2) where id = $1 returning ${tokenColumns}`,
+  },
+
+  noteTokenUse: {
+    name: 'note_token_use',
+    text: 'update tokens set last_used_at_ms = $2 where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)',
+  },
+
+  /** Changes nothing, but only a node that takes writes accepts it. */
+  probe: { name: 'probe', text: 'delete from plants where account = $1 and id = $2' },
+
+  schemaVersion: { name: 'schema_version', text: 'select coalesce(max(version), 0) as version from plants_schema' },
+} as const satisfies Record<string, Statement>

@@ -1,0 +1,56 @@
+// The tokens that were looked up a moment ago. Other processes revoke tokens too, so what is known
+// of one counts for a short time only, which the README states.
+import type { Token, TokenHash } from '../../domain/token.ts'
+
+/** How long a look-up counts, from the moment at which it was asked. */
+export const tokenLifetimeMs = 3000
+/** Most tokens that are remembered. */
+const tokensMax = 10_000
+
+interface Known {
+  token: Token
+  readonly untilMs: number
+}
+
+export class TokenCache {
+  readonly #lookUp: (hash: TokenHash) => Promise<Token | undefined>
+  readonly #known = new Map<string, Known>()
+  readonly #underWay = new Map<string, Promise<Token | undefined>>()
+
+  constructor(lookUp: (hash: TokenHash) => Promise<Token | undefined>) {
+    this.#lookUp = lookUp
+  }
+
+  /** Only tokens that exist are remembered, so a new one works at once. */
+  find(hash: TokenHash): Token | undefined | Promise<Token | undefined> {
+    const key = Buffer.from(hash).toString('latin1')
+    const known = this.#known.get(key)
+    if (known !== undefined && performance.now() < known.untilMs) return known.token
+    const underWay = this.#underWay.get(key) ?? this.#ask(key, hash)
+    this.#underWay.set(key, underWay)
+    return underWay
+  }
+
+  /** Keeps what this process itself has changed of a token. */
+  update(id: string, change: (token: Token) => Token): void {
+    for (const known of this.#known.values()) if (known.token.id === id) known.token = change(known.token)
+  }
+
+  async #ask(key: string, hash: TokenHash): Promise<Token | undefined> {
+    const untilMs = performance.now() + tokenLifetimeMs
+    try {
+      const token = await this.#lookUp(hash)
+      this.#known.delete(key)
+      if (token !== undefined) this.#remember(key, { token, untilMs })
+      return token
+    } finally {
+      this.#underWay.delete(key)
+    }
+  }
+
+  #remember(key: string, known: Known): void {
+    const [oldest] = this.#known.keys()
+    if (this.#known.size === tokensMax && oldest !== undefined) this.#known.delete(oldest)
+    this.#known.set(key, known)
+  }
+}

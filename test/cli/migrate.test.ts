@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'bun:test'
+import { sharedPostgres } from '../support/postgres.ts'
+import { run } from '../support/process.ts'
+import { folderMaker } from '../support/service.ts'
+
+const folder = folderMaker()
+
+let databases = 0
+async function newDatabase(): Promise<string> {
+  databases += 1
+  return (await sharedPostgres()).createDatabase(`migrate_${process.pid}_${databases}`)
+}
+
+const nameOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1)
+
+describe('plants migrate', () => {
+  test('prepares a database, and does nothing the second time', async () => {
+    const url = await newDatabase()
+    const refused = await run(['token', 'list', '--store', url], folder())
+    expect([refused.code, refused.out]).toEqual([1, ''])
+    expect(refused.err).toContain('its schema is version 0 and this version of plants needs 1; run "plants migrate"')
+    const first = await run(['migrate', '--store', url], folder())
+    expect([first.code, first.out]).toEqual([0, ''])
+    expect(first.err).toMatch(/is ready: 4 statements were run\.\n$/)
+    const second = await run(['migrate', '--store', url], folder())
+    expect([second.code, second.out]).toEqual([0, ''])
+    expect(second.err).toMatch(/is up to date\.\n$/)
+    expect(first.err + second.err + refused.err).not.toContain('secret')
+    expect((await run(['token', 'list', '--store', url], folder())).code).toBe(0)
+  })
+
+  test('prints what it would do, and does none of it', async () => {
+    const url = await newDatabase()
+    const { code, out, err } = await run(['migrate', '--print', '--store', url], folder())
+    expect(code).toBe(0)
+    expect(out).toStartWith('create table if not exists plants_schema (\n')
+    expect(out).toContain('create table if not exists plants (\n  account text not null,\n  id bigint not null,')
+    expect(err).toContain('nothing was changed')
+    const server = await sharedPostgres()
+    expect(await server.sql("select * from information_schema.tables where table_name like 'plants%'", nameOf(url))).toEqual([])
+    // What it prints is whole: run by hand it leaves nothing to do.
+    await server.sql(`set role plants; ${out}`, nameOf(url))
+    const again = await run(['migrate', '--print', '--store', url], folder())
+    expect([again.code, again.out]).toEqual([0, ''])
+    expect(again.err).toContain('is up to date')
+  })
+
+  test('works when eight run at once', async () => {
+    const url = await newDatabase()
+    const results = await Promise.all(Array.from({ length: 8 }, () => run(['migrate', '--store', url], folder())))
+    expect(results.map(({ code, err }) => (code === 0 ? 0 : err))).toEqual(Array(8).fill(0))
+    const token = await run(['token', 'issue', '--account', 'a', '--store', url], folder())
+    expect(token.out).toMatch(/^plants_\w{49}\n$/)
+  })
+
+  test('goes on where an earlier run was cut off', async () => {
+    const url = await newDatabase()
+    await (await sharedPostgres()).sql(
+      'set role plants; create table plants_schema (version bigint not null primary key); create table tokens ()',
+      nameOf(url),
+    )
+    await (await sharedPostgres()).sql('drop table tokens', nameOf(url))
+    expect((await run(['migrate', '--store', url], folder())).code).toBe(0)
+  })
+
+  test("leaves another program's tables alone", async () => {
+    const url = await newDatabase()
+    const server = await sharedPostgres()
+    await server.sql('set role plants; create table plants (name text)', nameOf(url))
+    const { code, err } = await run(['migrate', '--store', url], folder())
+    expect(code).toBe(1)
+    expect(err).toContain('it holds a table "plants" of another program; give plants a database of its own.\n')
+    expect(await server.sql("select count(*)::int as tables from pg_tables where tableowner = 'plants'", nameOf(url))).toEqual([
+      { tables: 1 },
+    ])
+  })
+
+  test('refuses a schema of a newer version, as serve does', async () => {
+    const url = await newDatabase()
+    await run(['migrate', '--store', url], folder())
+    await (await sharedPostgres()).sql('insert into plants_schema (version) values (9)', nameOf(url))
+    for (const command of [['migrate'], ['serve', '--port', '0']]) {
+      const { code, out, err } = await run([...command, '--store', url], folder())
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toContain('it was migrated by a newer version of plants (schema 9, this version knows 1); run that version.\n')
+    }
+  })
+
+  test('on an embedded store says that it is up to date, because it always is', async () => {
+    const home = folder()
+    expect(await run(['migrate'], home)).toEqual({ code: 0, out: '', err: 'sqlite:plants.db is up to date.\n' })
+    expect((await run(['token', 'list'], home)).code).toBe(0)
+  })
+})

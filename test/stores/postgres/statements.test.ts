@@ -1,0 +1,39 @@
+// The one dialect for the whole family of engines: what may not be in a statement is not in any.
+import { describe, expect, test } from 'bun:test'
+import { statements } from '../../../src/stores/postgres/statements.ts'
+
+/** What one or another of PostgreSQL, Citus, CockroachDB and YugabyteDB lacks, or does otherwise. */
+const outside: readonly [what: string, pattern: RegExp][] = [
+  ['a collation', /\bcollate\b/i],
+  ['every column', /select \*|\breturning \*/i],
+  ['a sequence', /\bnextval|serial\b/i],
+  ['a lock', /\bfor (?:update|share)\b|advisory|\block table\b/i],
+  ['notifications', /\b(?:listen|notify)\b/i],
+  ['JSON made by the server', /\bjsonb?_|to_json/i],
+  ['a lateral join', /\blateral\b/i],
+  ['a constraint by its name', /on constraint/i],
+  ['several statements', /;/],
+  ['a transaction', /\b(?:begin|commit|savepoint)\b/i],
+  ['chance or the clock', /\b(?:random|now|clock_timestamp|gen_random_uuid)\s*\(/i],
+  ['an order of text', /order by (?!id\b)/i],
+  ['a range of text', /\b(?:account|name|tag|label)\s*(?:<|>|between)/i],
+  ['a pattern', /\b(?:i?like|similar to)\b|~/i],
+]
+
+/** Statements of the operator and of a starting process, which concern no account. */
+const aboveAccounts = new Set<string>(['greeting', 'countPlants', 'schemaVersion'])
+
+describe.each(Object.entries(statements))('the statement %s', (name, { text }) => {
+  test('has nothing that one of the engines lacks', () => {
+    expect(outside.filter(([, pattern]) => pattern.test(text)).map(([what]) => what)).toEqual([])
+  })
+
+  test('concerns one account, or one token', () => {
+    if (!aboveAccounts.has(name)) expect(text).toMatch(/account = \$1|select \$1::text|account = coalesce\(\$1, account\)|tokens/)
+  })
+})
+
+test('each statement is prepared under a name of its own', () => {
+  const names = Object.values(statements).map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+})

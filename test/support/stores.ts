@@ -1,0 +1,68 @@
+// Stores for tests, empty each time: an SQLite file in a folder of its own, or a PostgreSQL database.
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { migrateStore } from '../../src/service.ts'
+import { readStoreLocation, type StoreLocation, WrongLocation } from '../../src/storeLocation.ts'
+import { type PostgresServer, sharedPostgres } from './postgres.ts'
+import { temporaryFolder } from './service.ts'
+
+export interface TestStore {
+  readonly location: StoreLocation
+  readonly dispose: () => Promise<void>
+}
+
+/** The kind of store that the tests of the service run on: `npm test` runs them on both. */
+export const storeKind = process.env['PLANTS_TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
+
+export async function temporaryStore(): Promise<TestStore> {
+  return storeKind === 'postgres' ? await temporaryDatabase(await sharedPostgres()) : temporaryFile()
+}
+
+function temporaryFile(): TestStore {
+  const folder = temporaryFolder()
+  return {
+    location: { scheme: 'sqlite', path: join(folder, 'plants.db') },
+    dispose: async () => rmSync(folder, { recursive: true }),
+  }
+}
+
+/** Databases that are prepared and not in use, by the port of their server. */
+const free = new Map<number, string[]>()
+let databases = 0
+
+/** A database that is prepared and empty; it is used again after its test. */
+export async function temporaryDatabase(server: PostgresServer): Promise<TestStore> {
+  const unused = free.get(server.port) ?? []
+  free.set(server.port, unused)
+  const url = unused.pop() ?? (await newDatabase(server))
+  return { location: locationOf(url), dispose: async () => void unused.push(await emptied(url)) }
+}
+
+async function newDatabase(server: PostgresServer): Promise<string> {
+  databases += 1
+  const url = await server.createDatabase(`plants_${process.pid}_${databases}`)
+  await prepare(url)
+  return url
+}
+
+export function locationOf(url: string): StoreLocation {
+  const location = readStoreLocation(url, {})
+  if (location instanceof WrongLocation) throw new Error(`the store must be ${location.mustBe}`)
+  return location
+}
+
+/** Makes the tables. */
+export async function prepare(url: string): Promise<void> {
+  await migrateStore(locationOf(url), false, { randomBytes: () => new Uint8Array(), note: () => {} })
+}
+
+/** Removes all plants and tokens of a database. */
+export async function emptied(url: string): Promise<string> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('delete from plants')
+  await client.query('delete from tokens')
+  await client.end()
+  return url
+}

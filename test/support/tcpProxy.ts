@@ -1,0 +1,102 @@
+// A TCP proxy on loopback, for what a network does to connections: it falls silent in both ways or in
+// one, and it breaks.
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+export interface TcpProxy {
+  readonly port: number
+  /** Passes nothing on, either way; keeps connections open, and accepts new ones without an answer. */
+  freeze(): void
+  /** Passes on requests and keeps back the answers. */
+  freezeReplies(): void
+  /** Passes on everything again, what was kept back first. */
+  thaw(): void
+  /** Breaks every present connection. */
+  cut(): void
+  close(): Promise<void>
+}
+
+/** What is kept back at present. */
+type Frozen = 'nothing' | 'replies' | 'everything'
+
+/** Two connections that make one: the client's, and the one to the target. */
+interface Pair {
+  hold(frozen: Frozen): void
+  destroy(): void
+}
+
+const host = '127.0.0.1'
+
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const pairs = new Set<Pair>()
+  let frozen: Frozen = 'nothing'
+  const listener = createServer({ allowHalfOpen: true }, (client) => {
+    const server = connect({ host, port: targetPort, allowHalfOpen: true })
+    const pair = joined(client, server)
+    pair.hold(frozen)
+    pairs.add(pair)
+    for (const socket of [client, server])
+      socket.once('close', () => {
+        if (client.destroyed && server.destroyed) pairs.delete(pair)
+      })
+  })
+  const set = (now: Frozen): void => {
+    frozen = now
+    for (const pair of pairs) pair.hold(frozen)
+  }
+  const cut = (): void => {
+    for (const pair of pairs) pair.destroy()
+  }
+  return {
+    port: await listen(listener),
+    freeze: () => set('everything'),
+    freezeReplies: () => set('replies'),
+    thaw: () => set('nothing'),
+    cut,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
+      cut()
+      await closed
+    },
+  }
+}
+
+function joined(client: Socket, server: Socket): Pair {
+  const requests = relay(client, server)
+  const replies = relay(server, client)
+  return {
+    hold: (frozen) => {
+      requests(frozen === 'everything')
+      replies(frozen !== 'nothing')
+    },
+    destroy: () => {
+      client.destroy()
+      server.destroy()
+    },
+  }
+}
+
+/** Passes on what one socket receives, its end included; the function that it gives holds that back, or lets it go. */
+function relay(from: Socket, to: Socket): (hold: boolean) => void {
+  const waiting: (() => void)[] = []
+  let held = false
+  const pass = (step: () => void): void => {
+    if (held) waiting.push(step)
+    else step()
+  }
+  from.on('data', (data) => pass(() => void to.write(data)))
+  from.on('end', () => pass(() => void to.end()))
+  from.on('close', (broken) => pass(() => void (broken ? to.destroy() : to.end())))
+  // What broke a connection is of no interest: "close" follows and is passed on.
+  from.on('error', () => {})
+  return (hold) => {
+    held = hold
+    if (!held) for (const step of waiting.splice(0)) step()
+  }
+}
+
+function listen(listener: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    listener.once('error', reject)
+    listener.listen(0, host, () => resolve((listener.address() as AddressInfo).port))
+  })
+}
