@@ -1,0 +1,320 @@
+// What clients see while the database fails in each of the ways that it can: no acknowledged write is
+// lost, no answer is false, and none is waited for without end.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createServer } from 'node:net'
+import type { StoreLocation } from '../../../src/storeLocation.ts'
+import { Load } from '../../support/load.ts'
+import { type PostgresServer, type Standby, startPostgres, startStandby } from '../../support/postgres.ts'
+import { type Answer, startTestService, type TestService } from '../../support/service.ts'
+import { emptied, locationOf, prepare } from '../../support/stores.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/tcpProxy.ts'
+
+let server: PostgresServer
+let standby: Standby
+beforeAll(async () => {
+  server = await startPostgres()
+  await prepare(server.url())
+  standby = await startStandby(server)
+}, 30_000)
+afterAll(async () => {
+  await standby.dispose()
+  await server.dispose()
+}, 30_000)
+
+/** A service on the database, by the hosts and parameters given, and a token for it. */
+async function withServiceOn(
+  { hosts, parameters = '' }: { hosts?: string; parameters?: string },
+  use: (service: TestService, token: string) => Promise<void>,
+): Promise<void> {
+  const service = await startTestService(at(hosts ?? `127.0.0.1:${server.port}`, parameters))
+  try {
+    await use(service, await service.tokenFor('a'))
+  } finally {
+    await service.stop()
+    await emptied(server.url())
+  }
+}
+
+function at(hosts: string, parameters = ''): StoreLocation {
+  return locationOf(`postgres://plants:secret@${hosts}/plants?${parameters}`)
+}
+
+const create = (service: TestService, token: string, id: number, headers: Record<string, string> = {}): Promise<Answer> =>
+  service.call('POST', '/plants', { token, headers, body: `{"id":${id},"name":"${id}"}` })
+const list = (service: TestService, token: string): Promise<Answer> => service.call('GET', '/plants', { token })
+
+async function timed<Value>(work: Promise<Value>): Promise<[value: Value, elapsedMs: number]> {
+  const startedMs = performance.now()
+  return [await work, performance.now() - startedMs]
+}
+
+/** Locks a table against everybody until the returned function is called. */
+async function lockPlants(): Promise<() => Promise<void>> {
+  const locked = server.sql('begin; lock table plants in access exclusive mode; select pg_sleep(60)').catch(() => {})
+  for (let held = false; !held; await Bun.sleep(10)) {
+    const locks = await server.sql("select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'plants'::regclass")
+    held = locks.length > 0
+  }
+  return async () => {
+    await server.sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()",
+    )
+    await locked
+  }
+}
+
+describe('under load', () => {
+  test(
+    'backends that are terminated during queries cost no acknowledged write',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        const load = new Load([service.url], token)
+        load.start(12)
+        for (let round = 0; round < 40; round += 1) {
+          await Bun.sleep(50)
+          await server.sql(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants' and state = 'active'",
+          )
+        }
+        await load.further(100)
+        await load.stop()
+        await load.verify()
+        expect(load.acknowledged).toBeGreaterThan(200)
+      }),
+    60_000,
+  )
+
+  test.each(['fast', 'immediate'] as const)(
+    'a restart of the database (%s) is waited out',
+    (mode) =>
+      withServiceOn({}, async (service, token) => {
+        const load = new Load([service.url], token)
+        load.start(12)
+        await load.further(200)
+        await server.stop(mode)
+        await Bun.sleep(300)
+        await server.start()
+        await load.further(200)
+        await load.stop()
+        await load.verify()
+      }),
+    60_000,
+  )
+
+  test('connections that break cost no acknowledged write', async () => {
+    const proxy = await startTcpProxy(server.port)
+    await withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+      const load = new Load([service.url], token)
+      load.start(12)
+      for (let round = 0; round < 20; round += 1) {
+        await Bun.sleep(80)
+        proxy.cut()
+      }
+      await load.further(100)
+      await load.stop()
+      await load.verify()
+    })
+    await proxy.close()
+  }, 60_000)
+})
+
+describe('among several hosts', () => {
+  test('the primary is found behind a standby, a host that refuses and one that never answers', async () => {
+    const mute = createServer(() => {}).listen(0, '127.0.0.1')
+    const { port } = mute.address() as { port: number }
+    const hosts = `127.0.0.1:${standby.port},127.0.0.1:1,127.0.0.1:${port},127.0.0.1:${server.port}`
+    await withServiceOn({ hosts }, async (service, token) => {
+      const [{ status }, elapsedMs] = await timed(create(service, token, 1))
+      expect(status).toBe(200)
+      expect(elapsedMs).toBeLessThan(1000)
+      expect(service.logged.filter((line) => line.includes('connected'))).toEqual([
+        `note "connected to the database at 127.0.0.1:${server.port}"`,
+      ])
+    })
+    mute.close()
+  }, 30_000)
+
+  test('a standby alone is refused, with each host named', async () => {
+    const hosts = `127.0.0.1:${standby.port},127.0.0.1:1`
+    await expect(startTestService(at(hosts))).rejects.toThrow(
+      `127.0.0.1:${standby.port} cannot be used: it is a standby, which takes no writes; 127.0.0.1:1 refuses connections`,
+    )
+  })
+
+  test('each is used where each takes writes, and one that fails is left out until it is back', async () => {
+    const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
+    const hosts = `127.0.0.1:${one.port},127.0.0.1:${other.port}`
+    await withServiceOn({ hosts, parameters: 'target_session_attrs=any' }, async (service, token) => {
+      const load = new Load([service.url], token)
+      load.start(8)
+      await load.further(100)
+      await other.close()
+      other.cut()
+      await load.further(100)
+      await load.stop()
+      await load.verify()
+      const connected = service.logged.filter((line) => line.includes('connected to the database')).join()
+      for (const { port } of [one, other]) expect(connected).toContain(`127.0.0.1:${port}`)
+    })
+    await one.close()
+  }, 60_000)
+})
+
+describe('a network that falls silent', () => {
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    proxy = await startTcpProxy(server.port)
+  })
+  afterAll(() => proxy.close())
+
+  test(
+    'in the middle of queries ends them with 503 in time, and is forgotten once it speaks again',
+    () =>
+      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+        expect((await create(service, token, 1)).status).toBe(200)
+        proxy.freeze()
+        const [answers, elapsedMs] = await timed(
+          Promise.all([
+            ...Array.from({ length: 8 }, (_, n) => create(service, token, 10 + n)),
+            ...Array.from({ length: 4 }, () => list(service, token)),
+            service.call('DELETE', '/plants/1', { token }),
+            service.call('GET', '/readyz'),
+          ]),
+        )
+        expect(answers.map(({ status }) => status)).toEqual(Array(14).fill(503))
+        for (const { headers, json } of answers) {
+          expect(headers.get('retry-after')).toBe('1')
+          expect(json).toMatchObject({ error: 503, message: expect.stringMatching(/^The store .*\.$/) })
+        }
+        expect(elapsedMs).toBeLessThan(15_000)
+        proxy.thaw()
+        expect((await create(service, token, 50)).status).toBe(200)
+        expect((await list(service, token)).status).toBe(200)
+      }),
+    60_000,
+  )
+
+  test(
+    'before the answer to a create that was done makes no false conflict of it',
+    () =>
+      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+        expect((await list(service, token)).status).toBe(200)
+        proxy.freezeReplies()
+        const answer = create(service, token, 1)
+        for (let there = false; !there; await Bun.sleep(20)) there = (await server.sql('select 1 from plants')).length === 1
+        proxy.cut()
+        proxy.thaw()
+        expect((await answer).status).toBe(200)
+        expect((await create(service, token, 1)).status).toBe(409)
+      }),
+    60_000,
+  )
+
+  test(
+    'before the answer to a delete that was done says that its outcome is unknown, not 404',
+    () =>
+      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+        await create(service, token, 1)
+        proxy.freezeReplies()
+        const answer = service.call('DELETE', '/plants/1', { token })
+        for (let gone = false; !gone; await Bun.sleep(20)) gone = (await server.sql('select 1 from plants')).length === 0
+        proxy.cut()
+        proxy.thaw()
+        const { status, json } = await answer
+        expect(status).toBe(503)
+        expect(json).toMatchObject({ message: expect.stringContaining('whether it was done is not known') })
+        expect((await service.call('DELETE', '/plants/1', { token })).status).toBe(404)
+      }),
+    60_000,
+  )
+})
+
+describe('a list', () => {
+  test(
+    'is 503 where the store fails before its first byte',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        expect((await list(service, token)).status).toBe(200)
+        await server.stop('immediate')
+        const { status, json } = await list(service, token)
+        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available, try again.' }])
+        await server.start()
+        expect((await list(service, token)).text).toBe('[]')
+      }),
+    60_000,
+  )
+
+  test(
+    'is cut off where the store fails later, so that no part is taken for the whole',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        const name = 'n'.repeat(20_000)
+        await server.sql(`insert into plants select 'a', id, '${name}', null, null, id from generate_series(1, 3000) as id`)
+        const response = await fetch(`${service.url}/plants`, { headers: { Authorization: `Bearer ${token}` } })
+        expect(response.status).toBe(200)
+        const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+        await reader.read()
+        await server.stop('immediate')
+        const readAll = async (): Promise<void> => {
+          for (let done = false; !done; ) ({ done } = await reader.read())
+        }
+        await expect(readAll()).rejects.toThrow()
+        await server.start()
+      }),
+    60_000,
+  )
+})
+
+describe('a database that is busy', () => {
+  test(
+    'past the statement timeout is 503, and nothing was done',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        await list(service, token)
+        const unlock = await lockPlants()
+        const [{ status, json }, elapsedMs] = await timed(create(service, token, 1))
+        await unlock()
+        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available; nothing was done, try again.' }])
+        expect(elapsedMs).toBeLessThan(4000)
+        expect((await list(service, token)).text).toBe('[]')
+      }),
+    30_000,
+  )
+
+  test(
+    'with every connection in use answers all who wait in time, and goes on afterwards',
+    () =>
+      withServiceOn({ parameters: 'pool_max_conns=2' }, async (service, token) => {
+        await list(service, token)
+        const unlock = await lockPlants()
+        const [answers, elapsedMs] = await timed(
+          Promise.all(
+            Array.from({ length: 40 }, (_, n) =>
+              n % 2 === 0 ? create(service, token, n) : service.call('GET', `/plants?limit=${n}`, { token }),
+            ),
+          ),
+        )
+        await unlock()
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
+        expect(elapsedMs).toBeLessThan(15_000)
+        expect((await create(service, token, 100)).status).toBe(200)
+        expect((await list(service, token)).text).toBe('[{"name":"100"}]')
+      }),
+    60_000,
+  )
+
+  test(
+    'with no connection left for us is waited for',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        await list(service, token)
+        await server.sql('alter role plants connection limit 0')
+        await server.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'")
+        const answer = create(service, token, 1)
+        await Bun.sleep(500)
+        await server.sql('alter role plants connection limit -1')
+        expect((await answer).status).toBe(200)
+      }),
+    30_000,
+  )
+})
