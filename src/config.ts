@@ -85,6 +85,18 @@ export const settings = {
     read: readLifetimeMs,
     otherwise: () => null,
   }),
+  from: setting<StoreLocation | undefined>({
+    placeholder: 'URL',
+    help: 'the store to copy from; nothing may write to it meanwhile',
+    read: readStore,
+    otherwise: () => undefined,
+  }),
+  to: setting<StoreLocation | undefined>({
+    placeholder: 'URL',
+    help: 'the store to copy to; a database must have been prepared by "plants migrate"',
+    read: readStore,
+    otherwise: () => undefined,
+  }),
   print: setting({
     help: 'print the SQL that is needed and change nothing',
     read: readSwitch,

@@ -8,9 +8,11 @@ const world: World = {
   environment: process.env,
   print: (text) => void writeSync(1, `${text}\n`),
   tell: (text) => void writeSync(2, `${text}\n`),
+  draw: (text) => void writeSync(2, text),
   errorDescriptor: 2,
   errorIsTerminal: process.stderr.isTTY === true,
   nowMs: Date.now,
+  monotonicMs: () => performance.now(),
   randomBytes,
   onStopRequest: (stop) => {
     process.on('SIGTERM', stop)

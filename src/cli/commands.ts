@@ -1,6 +1,7 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
 import { withoutTokens } from '../domain/token.ts'
+import { copy } from './copy.ts'
 import { type Command, helpFor, overview, version } from './help.ts'
 import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
@@ -39,6 +40,16 @@ export const commands: readonly RunnableCommand[] = [
       settings: ['store', 'print'],
     },
     migrate,
+  ),
+  command(
+    {
+      name: 'copy',
+      summary: 'Copy all plants and tokens from one store to another, or go on with a copy that was interrupted.',
+      positionals: [],
+      settings: ['from', 'to'],
+      required: ['from', 'to'],
+    },
+    copy,
   ),
   command(
     {

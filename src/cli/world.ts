@@ -6,9 +6,13 @@ export interface World {
   readonly print: (text: string) => void
   /** Writes to standard error: what a person should know. */
   readonly tell: (text: string) => void
+  /** Writes to standard error as it stands: what is drawn on a terminal. */
+  readonly draw: (text: string) => void
   readonly errorDescriptor: number
   readonly errorIsTerminal: boolean
   readonly nowMs: () => number
+  /** A clock that only moves forward, from some moment on. */
+  readonly monotonicMs: () => number
   readonly randomBytes: (count: number) => Uint8Array
   /** Calls back at each request to stop (SIGTERM, SIGINT). */
   readonly onStopRequest: (stop: () => void) => void
