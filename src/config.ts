@@ -7,12 +7,9 @@ import { readStoreLocation, type StoreLocation, WrongLocation } from './storeLoc
 /** What a text must be instead, as the end of the sentence "--flag must be …". */
 class Mistake {
   readonly mustBe: string
-  /** Whether the text may hold a secret, and so is not repeated. */
-  readonly secret: boolean
 
-  constructor(mustBe: string, secret = false) {
+  constructor(mustBe: string) {
     this.mustBe = mustBe
-    this.secret = secret
   }
 }
 
@@ -149,8 +146,7 @@ export function readSettings<Names extends SettingName>(
     if (text === undefined) return [name, otherwise()]
     const value = read(text, environment)
     const source = flagged === undefined ? variable : `--${name}`
-    if (value instanceof Mistake)
-      problems.push(`${source} must be ${value.mustBe}${value.secret ? '' : `, not ${JSON.stringify(text)}`}.`)
+    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${JSON.stringify(text)}.`)
     return [name, value]
   })
   problems.push(...positionalProblems(positionalNames, given.positionals))
@@ -199,7 +195,7 @@ function setting<Value>(declared: Setting<Value>): Setting<Value> {
 
 function readStore(text: string, environment: Environment): StoreLocation | Mistake {
   const location = readStoreLocation(text, environment)
-  return location instanceof WrongLocation ? new Mistake(location.mustBe, location.secret) : location
+  return location instanceof WrongLocation ? new Mistake(location.mustBe) : location
 }
 
 function readSwitch(text: string): boolean | Mistake {

@@ -8,6 +8,7 @@ import { listen } from './http/server.ts'
 import { Turn } from './http/turn.ts'
 import type { Log } from './log.ts'
 import type { StoreLocation } from './storeLocation.ts'
+import { commandDeadlines, requestDeadlines } from './stores/postgres/deadlines.ts'
 import { migratePostgresStore } from './stores/postgres/migration.ts'
 import { openPostgresStore } from './stores/postgres/store.ts'
 import { openSqliteStore } from './stores/sqlite/store.ts'
@@ -38,11 +39,16 @@ export type StoreUse = 'create' | 'existing'
 export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
   /** Told of what the operator should know. */
   readonly note: (message: string) => void
+  /** Commands may work for hours on what a request must do in seconds. */
+  readonly patience?: 'of a request' | 'of a command'
 }
 
 /** Rejects with a sentence for the operator where the store cannot be used. */
 export function openStore(location: StoreLocation, use: StoreUse, surroundings: StoreSurroundings): Promise<Store> {
-  if (location.scheme === 'postgres') return openPostgresStore(location, surroundings)
+  if (location.scheme === 'postgres') {
+    const deadlines = surroundings.patience === 'of a command' ? commandDeadlines : requestDeadlines
+    return openPostgresStore(location, { ...surroundings, deadlines })
+  }
   return openSqliteStore(location.path, { create: use === 'create' })
 }
 

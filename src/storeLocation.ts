@@ -21,7 +21,7 @@ export interface PostgresLocation {
   readonly rootCertificates: string | undefined
   /** Which of the hosts take writes: one of them at a time, which must be found, or each of them. */
   readonly writableHosts: 'primary' | 'any'
-  /** Most connections of this process. */
+  /** Most connections of this process to a host that are in use at once. */
   readonly connectionsMax: number
 }
 
@@ -35,17 +35,18 @@ export interface PostgresHost {
 export const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof sslModes)[number]
 
-/** A text that names no store. */
+/** A text that names no store: `mustBe` is the end of the sentence "--store must be …". */
 export class WrongLocation {
-  /** The end of the sentence "--store must be …". */
   readonly mustBe: string
-  /** Whether the text may be shown: it may hold a password. */
-  readonly secret: boolean
 
-  constructor(mustBe: string, text: string) {
+  constructor(mustBe: string) {
     this.mustBe = mustBe
-    this.secret = /^postgres|@/.test(text)
   }
+}
+
+/** A sentence as it may be shown: a URL in what it quotes may hold a password. */
+export function withoutPasswords(sentence: string): string {
+  return sentence.replace(/"((?:\\.|[^"\\])*?:\/\/)(?:\\.|[^"\\])*"/g, '"$1[redacted]"')
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -57,7 +58,7 @@ export function readStoreLocation(text: string, environment: Environment): Store
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
   if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path }
   const mustBe = path === '' ? knownForms : 'sqlite:FILE: a store in memory would lose what was acknowledged'
-  return new WrongLocation(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`, text)
+  return new WrongLocation(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
 }
 
 /** A store as it may be shown: without its password. */
@@ -81,7 +82,7 @@ type Parameters = Partial<Record<(typeof parameterNames)[number], string>>
 function readPostgres(text: string, environment: Environment): PostgresLocation | WrongLocation {
   const parts = urlForm.exec(text)?.groups
   const wrong: string[] = []
-  if (parts === undefined) return new WrongLocation('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE', text)
+  if (parts === undefined) return new WrongLocation('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
   const parameters = readParameters(parts['query'] ?? '', environment, wrong)
   const user = decoded(parts['user'], wrong) || environment['PGUSER'] || ''
   if (user === '') wrong.push('that names a user (USER@HOST, or PGUSER)')
@@ -94,12 +95,11 @@ function readPostgres(text: string, environment: Environment): PostgresLocation 
     hosts: hosts.map((host) => ({ ...host, password: passwords({ ...host, database, user }) })),
     user,
     database,
-    sslMode: oneOf(sslModes, 'sslmode', parameters.sslmode ?? 'prefer', wrong),
-    rootCertificates: readCertificates(parameters.sslrootcert, wrong),
+    ...readTrust(parameters, wrong),
     writableHosts: readWritableHosts(parameters.target_session_attrs, wrong),
     connectionsMax: readConnectionsMax(parameters.pool_max_conns, wrong),
   }
-  return wrong.length === 0 ? location : new WrongLocation(`a URL ${[...new Set(wrong)].join(', and ')}`, text)
+  return wrong.length === 0 ? location : new WrongLocation(`a URL ${[...new Set(wrong)].join(', and ')}`)
 }
 
 function readParameters(query: string, environment: Environment, wrong: string[]): Parameters {
@@ -135,10 +135,12 @@ function decoded(part: string | undefined, wrong: string[]): string {
 const portDefault = 5432
 
 function readHosts(text: string, portOtherwise: string | undefined, wrong: string[]): { host: string; port: number }[] {
-  return text.split(',').map((each) => {
+  const portsOtherwise = portOtherwise?.split(',') ?? []
+  return text.split(',').map((each, index) => {
     const [, bracketed, plain, portText] = /^(?:\[([^\]]+)\]|([^:@[\]\s]+))(?::([0-9]*))?$/.exec(each) ?? []
     const host = decoded(bracketed ?? plain, wrong)
-    const port = Number(portText || portOtherwise || portDefault)
+    // As libpq has it: PGPORT names one port for all, or one for each.
+    const port = Number(portText || portsOtherwise[index] || portsOtherwise[0] || portDefault)
     if (host === '') wrong.push('whose hosts are HOST or HOST:PORT, separated by commas, after a password without bare @, / or :')
     if (!(Number.isInteger(port) && port >= 1 && port <= 65_535)) wrong.push('whose ports are numbers from 1 to 65535')
     return { host, port }
@@ -162,6 +164,19 @@ function readConnectionsMax(text: string | undefined, wrong: string[]): number {
   if (text === undefined) return connectionsMaxDefault
   if (!/^[1-9][0-9]{0,2}$/.test(text)) wrong.push('whose pool_max_conns is a number from 1 to 999')
   return Number(text)
+}
+
+/** A mode that would verify nothing, or anybody's certificate, is refused where something was to be verified. */
+function readTrust(
+  { sslmode, sslrootcert }: Parameters,
+  wrong: string[],
+): Pick<PostgresLocation, 'sslMode' | 'rootCertificates'> {
+  const sslMode = oneOf(sslModes, 'sslmode', sslmode ?? 'prefer', wrong)
+  if (sslrootcert === 'system' && sslMode !== 'verify-full')
+    wrong.push('whose sslmode is verify-full where sslrootcert is system')
+  if (sslMode === 'verify-ca' && sslrootcert === undefined)
+    wrong.push('whose sslrootcert names a file where sslmode is verify-ca')
+  return { sslMode, rootCertificates: readCertificates(sslrootcert, wrong) }
 }
 
 function readCertificates(path: string | undefined, wrong: string[]): string | undefined {

@@ -1,6 +1,7 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
 import { withoutTokens } from '../domain/token.ts'
+import { withoutPasswords } from '../storeLocation.ts'
 import { copy } from './copy.ts'
 import { type Command, helpFor, overview, version } from './help.ts'
 import { migrate } from './migrate.ts'
@@ -65,7 +66,7 @@ export const commands: readonly RunnableCommand[] = [
   command(
     {
       name: 'token revoke',
-      summary: 'Revoke a token, from the next request on.',
+      summary: 'Revoke a token: from the next request on, or within three seconds on PostgreSQL.',
       positionals: ['TOKEN-ID'],
       settings: ['store'],
     },
@@ -87,7 +88,7 @@ export async function run(args: readonly string[], world: World): Promise<number
     return await found.run(rest, world)
   } catch (error) {
     if (!(error instanceof UsageProblems)) throw error
-    for (const problem of error.problems) world.tell(`plants: ${withoutTokens(problem)}`)
+    for (const problem of error.problems) world.tell(`plants: ${withoutSecrets(problem)}`)
     world.tell(`See "plants ${found.name} --help".`)
     return usageExitCode
   }
@@ -95,9 +96,14 @@ export async function run(args: readonly string[], world: World): Promise<number
 
 function withoutCommand(args: readonly string[], world: World): number {
   if (args[0] === '--version' || args[0] === '-V') return print(world, version())
-  if (args.length > 0) world.tell(`plants: ${withoutTokens(JSON.stringify(args.join(' ')))} is not a command.`)
+  if (args.length > 0) world.tell(`plants: ${withoutSecrets(JSON.stringify(args.join(' ')))} is not a command.`)
   world.tell(overview(commands))
   return usageExitCode
+}
+
+/** What somebody typed may hold a token or a password in the wrong place; it is not repeated. */
+function withoutSecrets(text: string): string {
+  return withoutPasswords(withoutTokens(text))
 }
 
 function print(world: World, text: string): number {

@@ -16,7 +16,7 @@ class Interrupted extends Error {}
 export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Promise<number> {
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
   if (describeStore(from) === describeStore(to)) throw new UsageProblems(['--from and --to name the same store.'])
-  const surroundings = { randomBytes: world.randomBytes, note: () => {} }
+  const surroundings = { randomBytes: world.randomBytes, note: () => {}, patience: 'of a command' } as const
   const source = await openStore(from, 'existing', surroundings)
   try {
     const target = await openStore(to, 'create', surroundings)
@@ -47,12 +47,12 @@ async function copyShowing(source: Store, target: Store, world: World): Promise<
   let shown: { readonly phase: string; readonly progress: Progress } | undefined
   try {
     return await copyStore(source, target, {
-      progress: (phase, plants) => {
+      progress: (phase, count) => {
         if (shown?.phase !== phase) {
           shown?.progress.end()
-          shown = { phase, progress: new Progress(world, phase, total) }
+          shown = { phase, progress: new Progress(world, phase, phase === 'tokens' ? undefined : total) }
         }
-        shown.progress.add(plants)
+        shown.progress.add(count)
       },
       goOn: () => {
         if (interrupted) throw new Interrupted()

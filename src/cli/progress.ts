@@ -8,12 +8,12 @@ const lineMs = 5000
 export class Progress {
   readonly #world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>
   readonly #what: string
-  readonly #total: number
+  readonly #total: number | undefined
   readonly #startedMs: number
   #shownMs: number
   #done = 0
 
-  constructor(world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>, what: string, total: number) {
+  constructor(world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>, what: string, total: number | undefined) {
     this.#world = world
     this.#what = what
     this.#total = total
@@ -38,13 +38,26 @@ export class Progress {
 
   #show(): void {
     const seconds = (this.#world.monotonicMs() - this.#startedMs) / 1000
-    const share = this.#total === 0 ? 1 : Math.min(this.#done / this.#total, 1)
     const rate = seconds === 0 ? 0 : this.#done / seconds
-    const left = rate === 0 || share === 1 ? '' : `, ${durationText((this.#total - this.#done) / rate)} left`
-    const numbers = `${this.#done} of ${this.#total} plants (${Math.floor(share * 100)} %), ${Math.round(rate)}/s${left}`
-    if (!this.#world.errorIsTerminal) this.#world.tell(`${this.#what}: ${numbers}`)
-    else this.#world.draw(`\r${this.#what.padEnd(9)} ${bar(share)} ${numbers}\u001b[K`)
+    const share = shareOf(this.#done, this.#total)
+    const text = `${numbers(this.#done, this.#total, share)}, ${Math.round(rate)}/s${remaining(this.#done, this.#total, rate)}`
+    if (!this.#world.errorIsTerminal) this.#world.tell(`${this.#what}: ${text}`)
+    else this.#world.draw(`\r${this.#what.padEnd(9)} ${share === undefined ? '' : `${bar(share)} `}${text}\u001b[K`)
   }
+}
+
+/** From 0 to 1, or undefined where the total is not known. */
+function shareOf(done: number, total: number | undefined): number | undefined {
+  if (total === undefined) return undefined
+  return total === 0 ? 1 : Math.min(done / total, 1)
+}
+
+function numbers(done: number, total: number | undefined, share: number | undefined): string {
+  return share === undefined ? `${done}` : `${done} of ${total} plants (${Math.floor(share * 100)} %)`
+}
+
+function remaining(done: number, total: number | undefined, rate: number): string {
+  return total === undefined || done >= total || rate === 0 ? '' : `, ${durationText((total - done) / rate)} left`
 }
 
 function bar(share: number): string {

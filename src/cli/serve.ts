@@ -21,7 +21,7 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
   world.print(`plants: listening on ${service.url}`)
   log.note(`the store is ${describeStore(store)}`)
   if (values['first-token']) await offerFirstToken(service, world)
-  else if ((await service.store.listTokens()).length === 0)
+  else if (!(await service.store.hasTokens()))
     log.note('the store holds no token; issue one with: bin/plants token issue --account NAME')
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')

@@ -1,4 +1,4 @@
-// The commands on tokens. They work beside a running server, which sees their effect at once.
+// The commands on tokens. They work beside a running server, which sees their effect as soon as its store says.
 import { type Parsed, UsageProblems } from '../config.ts'
 import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
@@ -60,7 +60,7 @@ async function withStore(
   { randomBytes }: World,
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
-  const store = await openStore(location, use, { randomBytes, note: () => {} })
+  const store = await openStore(location, use, { randomBytes, note: () => {}, patience: 'of a command' })
   try {
     return await work(store)
   } finally {

@@ -3,20 +3,26 @@
 import { createHash } from 'node:crypto'
 import type { KeptPlant } from './plant.ts'
 import type { Page, PlantRange, Store } from './store.ts'
-import type { KeptToken } from './token.ts'
+import type { KeptToken, TokenHash } from './token.ts'
 
-/** Plants and text in a page, and accounts at a time: what a copy holds in memory. */
+/**
+ * Plants and text in a page, tokens in a page, and accounts at a time: what a copy holds in memory, beside
+ * the names of the accounts.
+ */
 const pagePlants = 1000
 const pageTextMax = 1024 * 1024
+const pageTokens = 1000
 const accountsAtOnce = 8
 
 /** The copy cannot go on, or did not succeed: `message` is a sentence for the operator. */
 export class CopyRefused extends Error {}
 
+export type CopyPhase = 'tokens' | 'copying' | 'verifying'
+
 export interface CopyOptions {
-  /** Told of each further part of a phase that is done, in plants. */
-  readonly progress: (phase: 'copying' | 'verifying', plants: number) => void
-  /** Throws where the copy shall end early. */
+  /** Told of each further part of a phase that is done: tokens first, then plants. */
+  readonly progress: (phase: CopyPhase, count: number) => void
+  /** Called often; throws where the copy shall end early. */
   readonly goOn: () => void
 }
 
@@ -26,11 +32,12 @@ export interface Copied {
   readonly tokens: number
 }
 
-/** Resolves once both stores hold the same tokens, and the same plants for each account of the first; rejects with CopyRefused. */
+/**
+ * Resolves once the second store holds every token of the first, and just the same plants for each of its
+ * accounts; rejects with CopyRefused.
+ */
 export async function copyStore(from: Store, to: Store, options: CopyOptions): Promise<Copied> {
-  const tokens = await from.listTokens()
-  const accounts = [...new Set(tokens.map(({ account }) => account))]
-  await copyTokens(tokens, to)
+  const { tokens, accounts } = await copyTokens(from, to, options)
   await forEach(accounts, (account) => copyAccount(from, to, account, options))
   let plants = 0
   await forEach(accounts, async (account) => {
@@ -42,27 +49,54 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
     throw new CopyRefused(
       `The store to copy from holds ${held} plants, of which ${plants} were found through its tokens; is it still written to?`,
     )
-  return { plants, accounts: accounts.length, tokens: tokens.length }
+  return { plants, accounts: accounts.size, tokens }
 }
 
-async function copyTokens(tokens: readonly KeptToken[], to: Store): Promise<void> {
-  const present = new Map((await to.listTokens()).map((token) => [token.id, token]))
-  for (const token of tokens) {
-    const other = present.get(token.id)
-    if (other === undefined) await to.issueToken(token, token.hash)
-    else if (textOfToken(other) !== textOfToken(token))
-      throw new CopyRefused(`The token ${token.id} is in both stores and differs; nothing of it was changed.`)
+async function copyTokens(
+  from: Store,
+  to: Store,
+  { progress, goOn }: CopyOptions,
+): Promise<{ tokens: number; accounts: ReadonlySet<string> }> {
+  const accounts = new Set<string>()
+  let tokens = 0
+  let after: TokenHash | undefined
+  for (;;) {
+    goOn()
+    const page = await from.keptTokens({ after, limit: pageTokens })
+    const upTo = page.at(-1)?.hash
+    if (upTo === undefined) return { tokens, accounts }
+    const missing = missingTokens(page, await to.keptTokens({ after, upTo, limit: pageTokens }))
+    await Promise.all(missing.map((token) => to.issueToken(token, token.hash)))
+    for (const { account } of page) accounts.add(account)
+    tokens += page.length
+    after = upTo
+    progress('tokens', page.length)
   }
 }
 
+/** Those of a page that the other store lacks; the others must be the same there. It may hold more beside them. */
+function missingTokens(page: readonly KeptToken[], present: readonly KeptToken[]): readonly KeptToken[] {
+  const texts = new Map(present.map((token) => [hex(token.hash), textOfToken(token)]))
+  return page.filter((token) => {
+    const text = texts.get(hex(token.hash))
+    if (text !== undefined && text !== textOfToken(token))
+      throw new CopyRefused(`The token ${token.id} is in both stores and differs; nothing of it was changed.`)
+    return text === undefined
+  })
+}
+
+function hex(hash: TokenHash): string {
+  return Buffer.from(hash).toString('hex')
+}
+
 /** All of a token but its last use, which may have moved on. */
-function textOfToken({ hash, id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs }: KeptToken): string {
-  const hex = Buffer.from(hash).toString('hex')
-  return JSON.stringify([hex, id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs])
+function textOfToken({ id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs }: KeptToken): string {
+  return JSON.stringify([id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs])
 }
 
 async function copyAccount(from: Store, to: Store, account: string, { progress, goOn }: CopyOptions): Promise<void> {
   let after: bigint | undefined
+  goOn()
   for await (const plants of pages(from, account)) {
     goOn()
     const upTo = plants.at(-1)?.id
@@ -152,14 +186,13 @@ async function* pages(
 }
 
 /** Does the work for each item, a few at a time; where one fails, no further one is begun. */
-async function forEach<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const rest = items.values()
+async function forEach<Item>(items: Iterable<Item>, work: (item: Item) => Promise<void>): Promise<void> {
+  const rest = items[Symbol.iterator]()
   let failed = false
   const worker = async (): Promise<void> => {
-    for (const item of rest) {
-      if (failed) return
+    for (let next = rest.next(); !next.done && !failed; next = rest.next()) {
       try {
-        await work(item)
+        await work(next.value)
       } catch (error) {
         failed = true
         throw error

@@ -25,6 +25,15 @@ export interface PlantRange {
   readonly textMax?: number
 }
 
+export interface TokenRange {
+  /** Only tokens with a hash above this one, byte by byte. */
+  readonly after?: TokenHash | undefined
+  /** Only tokens with a hash up to this one. */
+  readonly upTo?: TokenHash | undefined
+  /** No more tokens than this. */
+  readonly limit: number
+}
+
 /**
  * Every operation is one atomic step on one account, and fails in one of two ways only: with
  * `store-unavailable`, when it did nothing, or, for a write, with `outcome-unknown`.
@@ -73,8 +82,14 @@ export interface Store {
   /** How long a revoked token may still be found as it was before. 0: not at all. */
   readonly tokenDelayMs: number
 
-  /** All tokens, of one account or of all, oldest first. Every account that has plants has a token. */
-  listTokens(account?: string): Answer<readonly KeptToken[]>
+  /** All tokens, of one account or of all, oldest first. */
+  listTokens(account?: string): Answer<readonly Token[]>
+
+  /** The first tokens of a range, in the order of their hashes: to copy them. Every account that has plants has a token. */
+  keptTokens(range: TokenRange): Answer<readonly KeptToken[]>
+
+  /** Whether the store holds a token at all. */
+  hasTokens(): Answer<boolean>
 
   /** Marks a token as revoked and answers its record; undefined where there is none. A second time changes nothing. */
   revokeToken(id: string, nowMs: number): Promise<Token | undefined>

@@ -28,6 +28,11 @@ declare const hashed: unique symbol
 /** SHA-256 of a token's plain text: 32 bytes, the only trace of it that is stored. */
 export type TokenHash = Uint8Array & { readonly [hashed]: true }
 
+const hashBytes = 32
+/** Below every hash but itself, and the greatest there is. */
+export const hashMin = new Uint8Array(hashBytes) as TokenHash
+export const hashMax = new Uint8Array(hashBytes).fill(0xff) as TokenHash
+
 /** A token's record as it is kept: under the hash of its plain text. */
 export interface KeptToken extends Token {
   readonly hash: TokenHash

@@ -12,3 +12,7 @@ export function nothingWritten(cause: unknown): Failure {
 export function writeUncertain(cause: unknown): Failure {
   return new Failure('outcome-unknown', 'The store failed while writing; whether it was done is not known, try again.', { cause })
 }
+
+export function tooManyWaiting(): Failure {
+  return new Failure('store-unavailable', 'The store has too many writes waiting; nothing was done, try again.')
+}

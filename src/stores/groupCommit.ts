@@ -1,6 +1,6 @@
 // Group commit: the writes that arrive while one batch is being committed form the next batch, so
 // they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
-import { Failure } from '../domain/failure.ts'
+import { nothingWritten, tooManyWaiting } from './failures.ts'
 
 /** Writes a batch and answers what became of each write, in their order; rejects with a Failure where none of them counts. */
 export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readonly Outcome[]>
@@ -8,10 +8,10 @@ export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readon
 /** Most writes, and most text (in UTF-16 code units), in one batch: what one commit may hold up others for. */
 const batchWritesMax = 1000
 const batchTextMax = 4 * 1024 * 1024
-/** Most text that may wait for its batch; beyond that a write is refused rather than memory filled. */
+/** Most text of writes that are not settled; beyond that a write is refused rather than memory filled. */
 const waitingTextMax = 64 * 1024 * 1024
 
-/** The room that the waiting writes of a store share. */
+/** The room that the unsettled writes of a store share. */
 export class WaitingRoom {
   #text = 0
 
@@ -32,12 +32,15 @@ export interface GroupCommitOptions<Write> {
   readonly textOf: (write: Write) => number
   /** What must not be twice in one batch, where there is such a thing. */
   readonly keyOf?: (write: Write) => unknown
+  /** How long a write may wait for its batch; absent: for as long as it takes. */
+  readonly waitMaxMs?: number
   /** Called when nothing is left to commit. */
   readonly onIdle?: () => void
 }
 
 interface Waiting<Write, Outcome> {
   readonly write: Write
+  readonly submittedMs: number
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (failure: unknown) => void
 }
@@ -56,12 +59,12 @@ export class GroupCommit<Write, Outcome> {
   /** Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`. */
   submit(write: Write): Promise<Outcome> {
     if (!this.#options.room.take(this.#options.textOf(write))) {
-      return Promise.reject(
-        new Failure('store-unavailable', 'The store has too many writes waiting; nothing was done, try again.'),
-      )
+      if (this.#committing === undefined) this.#options.onIdle?.()
+      return Promise.reject(tooManyWaiting())
     }
+    const submittedMs = performance.now()
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, resolve, reject })
+      this.#waiting.push({ write, submittedMs, resolve, reject })
       this.#committing ??= this.#commitAll()
     })
   }
@@ -74,12 +77,16 @@ export class GroupCommit<Write, Outcome> {
   async #commitAll(): Promise<void> {
     // The requests that were read together with this one join its batch.
     await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) await this.#commitBatch(this.#takeBatch())
+    while (this.#waiting.length > 0) {
+      this.#refuseOverdue()
+      await this.#commitBatch(this.#takeBatch())
+    }
     this.#committing = undefined
     this.#options.onIdle?.()
   }
 
   async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<void> {
+    if (batch.length === 0) return
     try {
       const outcomes = await this.#commit(batch.map(({ write }) => write))
       batch.forEach(({ resolve }, index) => {
@@ -87,11 +94,29 @@ export class GroupCommit<Write, Outcome> {
       })
     } catch (failure) {
       for (const { reject } of batch) reject(failure)
+    } finally {
+      this.#leaveRoom(batch)
     }
   }
 
+  /** Refuses the writes that have waited too long for those before them. */
+  #refuseOverdue(): void {
+    const { waitMaxMs = Number.POSITIVE_INFINITY } = this.#options
+    const earliestMs = performance.now() - waitMaxMs
+    // They stand in the order in which they came.
+    const end = this.#waiting.findIndex(({ submittedMs }) => submittedMs >= earliestMs)
+    const overdue = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
+    this.#leaveRoom(overdue)
+    for (const { reject } of overdue) reject(nothingWritten(new Error('it waited too long for the writes before it')))
+  }
+
+  #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {
+    const { room, textOf } = this.#options
+    for (const { write } of writes) room.free(textOf(write))
+  }
+
   #takeBatch(): readonly Waiting<Write, Outcome>[] {
-    const { room, textOf, keyOf } = this.#options
+    const { textOf, keyOf } = this.#options
     const batch: Waiting<Write, Outcome>[] = []
     const later: Waiting<Write, Outcome>[] = []
     const keys = new Set<unknown>()
@@ -107,7 +132,6 @@ export class GroupCommit<Write, Outcome> {
         batch.push(waiting)
       }
     }
-    room.free(text)
     this.#waiting = [...later, ...this.#waiting.slice(next)]
     return batch
   }

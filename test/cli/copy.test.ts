@@ -49,7 +49,10 @@ function fill(url: string, account: string, plants: readonly KeptPlant[]): Promi
 /** All that a store keeps of these accounts. */
 function contentOf(url: string, accounts: readonly string[]): Promise<unknown> {
   return withStore(url, async (store) => ({
-    tokens: (await store.listTokens()).map((token) => ({ ...token, hash: Buffer.from(token.hash).toString('hex') })),
+    tokens: (await store.keptTokens({ limit: 100 })).map((token) => ({
+      ...token,
+      hash: Buffer.from(token.hash).toString('hex'),
+    })),
     plants: await Promise.all(
       accounts.map(async (account) => (await store.keptPlants(account, { limit: 5000 })).plants.map((plant) => ({ ...plant }))),
     ),

@@ -63,16 +63,31 @@ describe('plants migrate', () => {
     expect((await run(['migrate', '--store', url], folder())).code).toBe(0)
   })
 
-  test("leaves another program's tables alone", async () => {
+  test.each([
+    ['a table of its own', 'set role plants; create table plants (name text)'],
+    ['a table of another user', 'create table plants (name text)'],
+    ['a view', 'set role plants; create view tokens as select 1 as hash'],
+  ])("leaves another program's tables alone: %s", async (_what, preparation) => {
     const url = await newDatabase()
     const server = await sharedPostgres()
-    await server.sql('set role plants; create table plants (name text)', nameOf(url))
+    await server.sql(preparation, nameOf(url))
     const { code, err } = await run(['migrate', '--store', url], folder())
     expect(code).toBe(1)
-    expect(err).toContain('it holds a table "plants" of another program; give plants a database of its own.\n')
-    expect(await server.sql("select count(*)::int as tables from pg_tables where tableowner = 'plants'", nameOf(url))).toEqual([
-      { tables: 1 },
-    ])
+    expect(err).toMatch(/it holds a table "(?:plants|tokens)" of another program; give plants a database of its own\.\n$/)
+    expect(await server.sql("select 1 from pg_tables where tablename = 'plants_schema'", nameOf(url))).toEqual([])
+  })
+
+  test('says so where a table has not the right columns, as serve does', async () => {
+    const url = await newDatabase()
+    await (await sharedPostgres()).sql(
+      'set role plants; create table plants_schema (version bigint not null primary key); create table plants (x int)',
+      nameOf(url),
+    )
+    for (const command of [['migrate'], ['serve', '--port', '0']]) {
+      const { code, out, err } = await run([...command, '--store', url], folder())
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toContain('its tables "plants" and "tokens" are not those of plants')
+    }
   })
 
   test('refuses a schema of a newer version, as serve does', async () => {

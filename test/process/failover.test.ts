@@ -1,7 +1,7 @@
 // Several service processes on one database: they agree, and they follow a failover without a restart
 // and without the loss of an acknowledged write.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Load } from '../support/load.ts'
+import { Load, nothingWrong } from '../support/load.ts'
 import { type PostgresServer, type Standby, startPostgres, startStandby } from '../support/postgres.ts'
 import { type Running, run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
@@ -116,7 +116,7 @@ describe('the death of the primary', () => {
     const resumedMs = performance.now() - promotedMs
     await load.further(500)
     await load.stop()
-    await load.verify()
+    expect(await load.findings()).toEqual(nothingWrong)
     expect(resumedMs).toBeLessThan(5000)
     expect(processes.map(({ process }) => process.exitCode)).toEqual([null, null])
     for (const { err } of processes) expect(err()).toContain(`connected to the database at 127.0.0.1:${standby.port}`)

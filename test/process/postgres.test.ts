@@ -55,6 +55,8 @@ describe('a store on PostgreSQL', () => {
     const { port, pathname } = new URL(await database())
     const environment = { PGHOST: '127.0.0.1', PGPORT: port, PGUSER: 'plants', PGDATABASE: pathname.slice(1) }
     expect(await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...environment })).not.toContain('secret')
+    const two = { ...environment, PGHOST: '127.0.0.1,127.0.0.1', PGPORT: `1,${port}` }
+    expect(await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...two })).toContain(`at 127.0.0.1:${port}`)
   })
 
   test('takes its password from a file', async () => {
@@ -66,15 +68,29 @@ describe('a store on PostgreSQL', () => {
     chmodSync(file, 0o644)
     expect(await refusal(store, { PGPASSFILE: file })).toEqual({
       code: 2,
-      err: 'plants: --store must be a URL whose password file is closed to others (chmod 0600).\nSee "plants serve --help".\n',
+      err: 'plants: --store must be a URL whose password file is closed to others (chmod 0600), not "postgres://[redacted]".\nSee "plants serve --help".\n',
     })
   })
 })
 
+test.each([
+  'serve postgres://u:secret@h/db',
+  'serve --stroe postgres://u:secret@h/db',
+  'serve --host postgres://u:secret@h/db',
+  'postgres://u:secret@h/db',
+  'token list --account x postgres://u:se"secret@h/db',
+  'copy postgres://u:secret@h/db postgres://u:secret@h/other',
+])('a password in the wrong place is not repeated: %s', async (line) => {
+  const { code, out, err } = await run(line.split(' '), folder())
+  expect([code, out]).toEqual([2, ''])
+  expect(err).not.toContain('secret')
+})
+
 describe('plants serve refuses a store', () => {
   test.each([
-    ['redis://user:secret@host/x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE.'],
+    ['redis://user:secret@host/x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis://[redacted]".'],
     ['mysql:x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "mysql:x".'],
+    ['mysql://root:secret', 'sqlite:FILE or postgres://'],
     ['postgres://host/db', 'a URL that names a user'],
     ['postgres://u:secret@host:0/db', 'a URL whose ports are numbers from 1 to 65535'],
     ['postgres://u:secret@host:70000/db', 'a URL whose ports are numbers from 1 to 65535'],
@@ -90,6 +106,8 @@ describe('plants serve refuses a store', () => {
     ['postgres://u:secret@host/db?sslrootcert=/nowhere', 'a URL whose sslrootcert is a file that can be read'],
     ['postgres://u:secret@host/db?target_session_attrs=standby', 'a URL whose target_session_attrs is one of primary, '],
     ['postgres://u:secret@host/db?pool_max_conns=0', 'a URL whose pool_max_conns is a number from 1 to 999'],
+    ['postgres://u:secret@host/db?sslmode=verify-ca', 'a URL whose sslrootcert names a file where sslmode is verify-ca'],
+    ['postgres://u:secret@host/db?sslmode=require&sslrootcert=system', 'a URL whose sslmode is verify-full where sslrootcert is'],
   ])('of a wrong URL with exit code 2: %s', async (store, sentence) => {
     const { code, err } = await refusal(store)
     expect(code).toBe(2)
@@ -130,7 +148,8 @@ describe('plants serve refuses a store', () => {
     const server = await sharedPostgres()
     const url = await database()
     for (const [setting, sentence] of [
-      ['synchronous_commit = off', 'it acknowledges writes before they are on its disk; set synchronous_commit = on'],
+      ['synchronous_commit = off', 'it acknowledges writes early (synchronous_commit = off); set synchronous_commit = on'],
+      ['synchronous_commit = local', 'it acknowledges writes early (synchronous_commit = local); set synchronous_commit = on'],
       ['default_transaction_read_only = on', 'it takes no writes (default_transaction_read_only is on)'],
     ]) {
       await server.sql(`alter role plants set ${setting}`)

@@ -194,7 +194,7 @@ describe('plants serve refuses to start', () => {
       'plants: --wat is not known to this command.',
       'plants: --host must be an IP address or a host name, not "a b".',
       'plants: --port must be a number from 0 to 65535, not "70000".',
-      'plants: --store must be sqlite:FILE, the one kind of store that is known, not "redis:x".',
+      'plants: --store must be sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis:x".',
       'plants: PLANTS_FIRST_TOKEN must be true or false, not "toString".',
       'plants: "more" is one argument too many.',
       'See "plants serve --help".',

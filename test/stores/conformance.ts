@@ -1,7 +1,7 @@
 // What src/domain/store.ts promises, held on any store: a fresh one for each case.
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { type IssuedToken, issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
+import { issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
 import { pagePlants } from '../../src/domain/listPlants.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
 import { pageTextMax, type Store } from '../../src/domain/store.ts'
@@ -221,10 +221,23 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       const issue = (account: string, atMs: number) =>
         issueToken(store, { ...request, account }, { ...surroundings, nowMs: () => atMs })
       const [second, first, other] = [await issue('a', 2), await issue('a', 1), await issue('b', 3)]
-      const kept = ({ token, plain }: IssuedToken): KeptToken => ({ ...token, hash: plain.hash() })
-      expect(await store.listTokens('a')).toEqual([first, second].map(kept))
-      expect(await store.listTokens()).toEqual([first, second, other].map(kept))
+      expect(await store.listTokens('a')).toEqual([first.token, second.token])
+      expect(await store.listTokens()).toEqual([first.token, second.token, other.token])
       expect(await store.listTokens('c')).toEqual([])
+    })
+
+    on('are shown with their hashes, in the order of those, and known to be there', async (store) => {
+      expect(await store.hasTokens()).toBe(false)
+      const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(store, request, surroundings)))
+      expect(await store.hasTokens()).toBe(true)
+      const all = issued
+        .map(({ token, plain }): KeptToken => ({ ...token, hash: plain.hash() }))
+        .sort((one, other) => Buffer.compare(one.hash, other.hash))
+      const plain = (tokens: readonly KeptToken[]) => tokens.map((token) => ({ ...token, hash: [...token.hash] }))
+      expect(plain(await store.keptTokens({ limit: 7 }))).toEqual(plain(all.slice(0, 7)))
+      const [after, upTo] = [all[4]?.hash, all[9]?.hash]
+      expect(plain(await store.keptTokens({ after, limit: 7 }))).toEqual(plain(all.slice(5, 12)))
+      expect(plain(await store.keptTokens({ after, upTo, limit: 7 }))).toEqual(plain(all.slice(5, 10)))
     })
 
     on('are revoked once, for every process within the time that the store states', async (store, opened) => {

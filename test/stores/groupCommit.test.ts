@@ -44,6 +44,45 @@ describe('group commit', () => {
     expect(batches).toEqual([['x', 'y'], ['x'], ['x']])
   })
 
+  test('refuses writes that have waited too long for those before them', async () => {
+    const group = new GroupCommit<string, string>(
+      async (batch) => {
+        await Bun.sleep(50)
+        return batch
+      },
+      { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: () => 'one at a time', waitMaxMs: 75 },
+    )
+    const settled = await Promise.allSettled(['first', 'second', 'third', 'fourth'].map((each) => group.submit(each)))
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(settled[3]).toMatchObject({ reason: { refusal: 'store-unavailable' } })
+  })
+
+  test('counts what is being written to the room that is taken, and says when it is idle', async () => {
+    let idle = 0
+    const room = new WaitingRoom()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const onIdle = (): void => {
+      idle += 1
+    }
+    const options = { room, textOf: ({ length }: string) => length, onIdle }
+    const group = new GroupCommit<string, string>(async (batch) => {
+      await promise
+      return batch
+    }, options)
+    const first = group.submit('x'.repeat(60 * 1024 * 1024))
+    await Bun.sleep(5)
+    await expect(group.submit('x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    await expect(
+      new GroupCommit<string, string>(async (batch) => batch, options).submit('x'.repeat(5 * 1024 * 1024)),
+    ).rejects.toThrow()
+    expect(idle).toBe(1)
+    resolve()
+    await first
+    await Bun.sleep(5)
+    expect(idle).toBe(2)
+    expect(await group.submit('x')).toBe('x')
+  })
+
   test('says that nothing was done where the batch was undone, and that it is unknown where it was not', async () => {
     const undone = groupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
     await expect(undone.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable', cause: 'disk full' })

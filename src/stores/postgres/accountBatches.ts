@@ -2,7 +2,7 @@
 // that none waits for another. One batch of an account is under way at a time.
 import { type Commit, GroupCommit, type GroupCommitOptions, type WaitingRoom } from '../groupCommit.ts'
 
-export interface AccountBatchesOptions<Write> extends Pick<GroupCommitOptions<Write>, 'textOf' | 'keyOf'> {
+export interface AccountBatchesOptions<Write> extends Pick<GroupCommitOptions<Write>, 'textOf' | 'keyOf' | 'waitMaxMs'> {
   readonly room: WaitingRoom
 }
 

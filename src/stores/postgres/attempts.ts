@@ -1,7 +1,8 @@
 // Trying until it is done or too late: what a statement's failure means for its operation.
 import { nothingWritten, readFailed, writeUncertain } from '../failures.ts'
 import { faultOf } from './faults.ts'
-import type { Nodes, Row } from './nodes.ts'
+import type { Row } from './node.ts'
+import type { Nodes } from './nodes.ts'
 import type { Statement } from './statements.ts'
 
 /** The pause before the second attempt is up to this long; it doubles with each further one. */
@@ -35,12 +36,19 @@ export class Attempts {
     return this.#attempt(statement, values, true)
   }
 
+  /** As `write`, but tried once only. */
+  async probe(statement: Statement, values: readonly unknown[]): Promise<void> {
+    await this.#nodes.send(statement, values, true).catch((error: unknown) => {
+      throw nothingWritten(error)
+    })
+  }
+
   async #attempt(statement: Statement, values: readonly unknown[], writes: boolean): Promise<Answered> {
     const endMs = performance.now() + this.#operationMs
     let uncertain = false
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return { rows: await this.#nodes.send(statement, values), uncertain }
+        return { rows: await this.#nodes.send(statement, values, writes), uncertain }
       } catch (error) {
         const { done, retry } = faultOf(error)
         uncertain ||= done === 'unknown'

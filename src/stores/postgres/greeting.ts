@@ -13,14 +13,19 @@ interface Greeting {
   readonly encoding: string | null
   readonly fsync: string | null
   readonly synchronous_commit: string | null
+  readonly now_seconds: number
 }
 
-/** Settings that other engines of the family do not have come as null. */
+/**
+ * Resolves to how far the server's clock is ahead of ours (of `performance.now`), in milliseconds; rejects
+ * with HostRefused. Settings that other engines of the family do not have come as null.
+ */
 export async function greet(
   client: ClientBase,
   expected: { readonly statementMs: number } & Pick<PostgresLocation, 'writableHosts'>,
-): Promise<void> {
+): Promise<number> {
   const { rows } = await client.query<Greeting>(statements.greeting.text, [String(expected.statementMs)])
+  const answeredMs = performance.now()
   const [greeting] = rows
   if (greeting === undefined) throw new HostRefused('it does not answer as a database does')
   if (expected.writableHosts === 'primary') {
@@ -30,6 +35,7 @@ export async function greet(
   const { encoding, fsync, synchronous_commit: synchronousCommit } = greeting
   if (encoding !== null && !/^utf-?8$/i.test(encoding)) throw new HostRefused(`the database is in ${encoding}; create it in UTF8`)
   if (fsync === 'off') throw new HostRefused('it does not sync its disk, and would lose writes at a power cut; set fsync = on')
-  if (synchronousCommit === 'off')
-    throw new HostRefused('it acknowledges writes before they are on its disk; set synchronous_commit = on')
+  if (synchronousCommit === 'off' || synchronousCommit === 'local')
+    throw new HostRefused(`it acknowledges writes early (synchronous_commit = ${synchronousCommit}); set synchronous_commit = on`)
+  return greeting.now_seconds * 1000 - answeredMs
 }

@@ -49,6 +49,13 @@ const steps: readonly Step[] = [
 
 const schemaVersion = steps.length
 const tableNames = ['plants_schema', 'plants', 'tokens']
+const tablesText = `select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+  where nspname = current_schema() and relname = any($1)`
+/** Fails where a table is not ours to use, or has not our columns. */
+const columnsTexts = [
+  'select account, id, name, tag, idempotency_key, op from plants limit 0',
+  'select hash, id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, is_first from tokens limit 0',
+]
 
 function distributed(table: string, call: string): string {
   return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
@@ -65,22 +72,33 @@ export async function requireSchema(nodes: Nodes): Promise<void> {
     throw new SchemaRefused(
       `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate" with the same --store`,
     )
+  await requireColumns(nodes)
+}
+
+async function requireColumns(nodes: Nodes): Promise<void> {
+  try {
+    for (const text of columnsTexts) await nodes.send(unnamed(text), [], false)
+  } catch (error) {
+    if (!foreignTable.has(sqlStateOf(error))) throw error
+    throw new SchemaRefused(
+      `its tables "plants" and "tokens" are not those of plants, or this user may not use them (${(error as Error).message})`,
+      { cause: error },
+    )
+  }
 }
 
 /** What is left to do to bring a database to this version, in order. Rejects with SchemaRefused where it is not ours to change. */
 export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
-  // One statement, so that it sees the tables of one moment while another may be making them.
-  const tables = await nodes.send(
-    unnamed(`select table_name from information_schema.tables where table_schema = current_schema() and table_name = any($1)`),
-    [tableNames],
-  )
-  const names = tables.map(({ table_name: name }) => String(name))
+  // One statement, so that it sees the tables of one moment while another may be making them; and of the
+  // catalogue itself, which shows those of others too.
+  const tables = await nodes.send(unnamed(tablesText), [tableNames], false)
+  const names = tables.map(({ relname }) => String(relname))
   const [foreign] = names.includes('plants_schema') ? [] : names
   if (foreign !== undefined)
     throw new SchemaRefused(`it holds a table "${foreign}" of another program; give plants a database of its own`)
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
-  const citus = (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [])).length > 0
+  const citus = (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [], false)).length > 0
   return steps
     .slice(found)
     .flatMap(({ tables: own, distribution }, index) => [
@@ -92,7 +110,8 @@ export async function pendingStatements(nodes: Nodes): Promise<readonly string[]
 
 /** Carries out what is left to do. Two at once are as good as one. */
 export async function migrate(nodes: Nodes, pending: readonly string[]): Promise<void> {
-  for (const text of pending) await repeated(() => nodes.send(unnamed(text), []))
+  for (const text of pending) await repeated(() => nodes.send(unnamed(text), [], true))
+  await requireColumns(nodes)
 }
 
 const repetitionsMax = 20
@@ -118,10 +137,12 @@ async function repeated(work: () => Promise<unknown>): Promise<void> {
 }
 
 const undefinedTable = '42P01'
+/** undefined_table, undefined_column, insufficient_privilege, wrong_object_type */
+const foreignTable = new Set([undefinedTable, '42703', '42501', '42809'])
 
 async function versionOf(nodes: Nodes): Promise<number> {
   try {
-    const [row] = await nodes.send(statements.schemaVersion, [])
+    const [row] = await nodes.send(statements.schemaVersion, [], false)
     return Number(row?.['version'])
   } catch (error) {
     if (sqlStateOf(error) === undefinedTable) return 0

@@ -6,7 +6,17 @@
 export interface Statement {
   readonly name: string
   readonly text: string
+  /** Whether its last parameter is the latest time at which it may begin. */
+  readonly fenced?: boolean
 }
+
+/**
+ * A write whose answer does not come is sent again. Should the first one arrive late, perhaps after the plant was
+ * deleted or created anew by others, it must do nothing. So it carries the latest time at which it may begin,
+ * in seconds of the server's clock, and past that it fails with division_by_zero, which says so.
+ */
+const begunBefore = (latest: string): string =>
+  `1 / (case when extract(epoch from now()) <= ${latest}::float8 then 1 else 0 end) = 1`
 
 const tokenColumns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
 
@@ -38,6 +48,7 @@ export const statements = {
       current_setting('server_encoding', true) as encoding,
       current_setting('fsync', true) as fsync,
       current_setting('synchronous_commit', true) as synchronous_commit,
+      extract(epoch from now())::float8 as now_seconds,
       set_config('statement_timeout', $1, false) as statement_timeout`,
   },
 
@@ -48,10 +59,12 @@ export const statements = {
    */
   createPlants: {
     name: 'create_plants',
+    fenced: true,
     text: `
       insert into plants (account, id, name, tag, idempotency_key, op)
       select $1::text, id, name, tag, idempotency_key, op
       from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[]) as given (id, name, tag, idempotency_key, op)
+      where ${begunBefore('$7')}
       on conflict (account, id) do update set op = plants.op
       where plants.op = excluded.op or plants.idempotency_key = excluded.idempotency_key
       returning id, op`,
@@ -64,7 +77,8 @@ export const statements = {
 
   deletePlants: {
     name: 'delete_plants',
-    text: 'delete from plants where account = $1 and id = any($2::bigint[]) returning id',
+    fenced: true,
+    text: `delete from plants where account = $1 and id = any($2::bigint[]) and ${begunBefore('$3')} returning id`,
   },
 
   listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
@@ -96,7 +110,12 @@ export const statements = {
   },
 
   findToken: { name: 'find_token', text: `select ${tokenColumns} from tokens where hash = $1` },
-  listTokens: { name: 'list_tokens', text: `select hash, ${tokenColumns} from tokens where account = coalesce($1, account)` },
+  listTokens: { name: 'list_tokens', text: `select ${tokenColumns} from tokens where account = coalesce($1, account)` },
+  keptTokens: {
+    name: 'kept_tokens',
+    text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
+  },
+  anyToken: { name: 'any_token', text: 'select 1 from tokens limit 1' },
 
   revokeToken: {
     name: 'revoke_token',

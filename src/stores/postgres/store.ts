@@ -1,14 +1,16 @@
 // The store on the PostgreSQL protocol: plain statements, each on one account, tried until they are
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Answer, type Page, type PlantRange, pageTextMax, type Store } from '../../domain/store.ts'
-import type { KeptToken, Scope, Token, TokenHash } from '../../domain/token.ts'
+import { type Answer, type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
+import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
 import type { PostgresLocation } from '../../storeLocation.ts'
 import { nothingWritten, writeUncertain } from '../failures.ts'
 import { WaitingRoom } from '../groupCommit.ts'
 import { AccountBatches } from './accountBatches.ts'
 import { Attempts } from './attempts.ts'
-import { type Deadlines, defaultDeadlines, Nodes, type Row } from './nodes.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Row } from './node.ts'
+import { Nodes } from './nodes.ts'
 import { refusal } from './refusal.ts'
 import { requireSchema } from './schema.ts'
 import { type Statement, statements } from './statements.ts'
@@ -17,8 +19,8 @@ import { TokenCache, tokenLifetimeMs } from './tokenCache.ts'
 const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
 
-/** How often a create is tried anew where the plant in its way is gone when it is looked at. */
-const createRoundsMax = 10
+/** What a row takes at least, as text. */
+const rowTextMin = 50
 
 /** What became of a delete: whether the plant was there, or that nobody can tell. */
 type Deleted = boolean | 'unknown'
@@ -27,12 +29,12 @@ export interface PostgresSurroundings {
   readonly randomBytes: (count: number) => Uint8Array
   /** Told of what the operator should know: which host is in use. */
   readonly note: (message: string) => void
-  readonly deadlines?: Deadlines
+  readonly deadlines: Deadlines
 }
 
 /** Opens the store in a database that `plants migrate` has prepared. Rejects with StoreRefused where it cannot serve. */
 export async function openPostgresStore(location: PostgresLocation, surroundings: PostgresSurroundings): Promise<Store> {
-  const { randomBytes, note, deadlines = defaultDeadlines } = surroundings
+  const { randomBytes, note, deadlines } = surroundings
   const nodes = new Nodes(location, deadlines, note)
   try {
     await nodes.connect()
@@ -41,43 +43,46 @@ export async function openPostgresStore(location: PostgresLocation, surroundings
     await nodes.close()
     throw refusal(location, error)
   }
-  return new PostgresStore(nodes, new Attempts(nodes, deadlines.operationMs, randomBytes), randomBytes)
+  return new PostgresStore(nodes, deadlines, randomBytes)
 }
 
 class PostgresStore implements Store {
   readonly tokenDelayMs = tokenLifetimeMs
   readonly #nodes: Nodes
   readonly #attempts: Attempts
+  readonly #operationMs: number
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #tokens: TokenCache
   readonly #creates: AccountBatches<KeptPlant, boolean>
   readonly #deletes: AccountBatches<bigint, Deleted>
   #closed: Promise<void> | undefined
 
-  constructor(nodes: Nodes, attempts: Attempts, randomBytes: (count: number) => Uint8Array) {
+  constructor(nodes: Nodes, { operationMs }: Deadlines, randomBytes: (count: number) => Uint8Array) {
     this.#nodes = nodes
-    this.#attempts = attempts
+    this.#attempts = new Attempts(nodes, operationMs, randomBytes)
+    this.#operationMs = operationMs
     this.#randomBytes = randomBytes
     this.#tokens = new TokenCache((hash) => this.#lookUpToken(hash))
-    const room = new WaitingRoom()
+    const shared = { room: new WaitingRoom(), waitMaxMs: operationMs }
     this.#creates = new AccountBatches((account, batch) => this.#createAll(account, batch), {
-      room,
+      ...shared,
       textOf,
       keyOf: ({ id }) => id,
     })
     this.#deletes = new AccountBatches((account, batch) => this.#deleteAll(account, batch), {
-      room,
-      textOf: () => 20,
+      ...shared,
+      textOf: () => rowTextMin,
       keyOf: (id) => id,
     })
   }
 
   async createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
-    for (let round = 0; round < createRoundsMax; round += 1) {
+    const endMs = performance.now() + this.#operationMs
+    do {
       if (await this.#creates.submit(account, plant)) return undefined
       const inTheWay = await this.#findPlant(account, plant.id)
       if (inTheWay !== undefined) return inTheWay
-    }
+    } while (performance.now() < endMs)
     throw nothingWritten(new Error('the plant in the way was gone each time it was looked at'))
   }
 
@@ -124,11 +129,18 @@ class PostgresStore implements Store {
     return this.#tokens.find(hash)
   }
 
-  async listTokens(account?: string): Promise<readonly KeptToken[]> {
+  async listTokens(account?: string): Promise<readonly Token[]> {
     const rows = await this.#attempts.read(statements.listTokens, [account ?? null])
-    return rows
-      .map((row) => ({ ...tokenOf(row), hash: row['hash'] as TokenHash }))
-      .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1))
+    return rows.map(tokenOf).sort((one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1))
+  }
+
+  async keptTokens({ after = hashMin, upTo = hashMax, limit }: TokenRange): Promise<readonly KeptToken[]> {
+    const rows = await this.#attempts.read(statements.keptTokens, [after, upTo, limit])
+    return rows.map((row) => ({ ...tokenOf(row), hash: row['hash'] as TokenHash }))
+  }
+
+  async hasTokens(): Promise<boolean> {
+    return (await this.#attempts.read(statements.anyToken, [])).length > 0
   }
 
   async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {
@@ -145,7 +157,7 @@ class PostgresStore implements Store {
   }
 
   async ready(): Promise<void> {
-    await this.#attempts.write(statements.probe, ['', 0n])
+    await this.#attempts.probe(statements.probe, ['', 0n])
   }
 
   close(): Promise<void> {
@@ -208,7 +220,7 @@ class PostgresStore implements Store {
 }
 
 function textOf({ name, tag, idempotencyKey }: KeptPlant): number {
-  return name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
+  return rowTextMin + name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
 }
 
 function firstAfter(after: bigint | undefined): bigint {

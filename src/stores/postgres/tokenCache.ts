@@ -15,6 +15,8 @@ interface Known {
 export class TokenCache {
   readonly #lookUp: (hash: TokenHash) => Promise<Token | undefined>
   readonly #known = new Map<string, Known>()
+  /** By the id of the token, where to find it among the known. */
+  readonly #keys = new Map<string, string>()
   readonly #underWay = new Map<string, Promise<Token | undefined>>()
 
   constructor(lookUp: (hash: TokenHash) => Promise<Token | undefined>) {
@@ -26,21 +28,29 @@ export class TokenCache {
     const key = Buffer.from(hash).toString('latin1')
     const known = this.#known.get(key)
     if (known !== undefined && performance.now() < known.untilMs) return known.token
-    const underWay = this.#underWay.get(key) ?? this.#ask(key, hash)
-    this.#underWay.set(key, underWay)
-    return underWay
+    const underWay = this.#underWay.get(key)
+    if (underWay !== undefined) return this.#joined(underWay, hash)
+    const asked = this.#ask(key, hash)
+    this.#underWay.set(key, asked)
+    return asked
   }
 
   /** Keeps what this process itself has changed of a token. */
   update(id: string, change: (token: Token) => Token): void {
-    for (const known of this.#known.values()) if (known.token.id === id) known.token = change(known.token)
+    const known = this.#known.get(this.#keys.get(id) ?? '')
+    if (known !== undefined) known.token = change(known.token)
+  }
+
+  /** A look-up that began before this question may have missed a token that was issued in between. */
+  async #joined(underWay: Promise<Token | undefined>, hash: TokenHash): Promise<Token | undefined> {
+    return (await underWay) ?? (await this.#lookUp(hash))
   }
 
   async #ask(key: string, hash: TokenHash): Promise<Token | undefined> {
     const untilMs = performance.now() + tokenLifetimeMs
     try {
       const token = await this.#lookUp(hash)
-      this.#known.delete(key)
+      this.#forget(key)
       if (token !== undefined) this.#remember(key, { token, untilMs })
       return token
     } finally {
@@ -50,7 +60,14 @@ export class TokenCache {
 
   #remember(key: string, known: Known): void {
     const [oldest] = this.#known.keys()
-    if (this.#known.size === tokensMax && oldest !== undefined) this.#known.delete(oldest)
+    if (this.#known.size === tokensMax && oldest !== undefined) this.#forget(oldest)
     this.#known.set(key, known)
+    this.#keys.set(known.token.id, key)
+  }
+
+  #forget(key: string): void {
+    const known = this.#known.get(key)
+    if (known !== undefined) this.#keys.delete(known.token.id)
+    this.#known.delete(key)
   }
 }

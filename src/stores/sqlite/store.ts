@@ -3,8 +3,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Failure } from '../../domain/failure.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Page, type PlantRange, pageTextMax, type Store } from '../../domain/store.ts'
-import type { KeptToken, Scope, Token, TokenHash } from '../../domain/token.ts'
+import { type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
+import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
 import { readFailed } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import type { Outcome, Write } from './batchWriter.ts'
@@ -50,6 +50,8 @@ export class SqliteStore implements Store {
   readonly #token: StatementSync
   readonly #tokenById: StatementSync
   readonly #tokens: StatementSync
+  readonly #keptTokens: StatementSync
+  readonly #anyToken: StatementSync
   #closed: Promise<void> | undefined
 
   constructor(database: DatabaseSync, channel: Channel) {
@@ -66,10 +68,14 @@ export class SqliteStore implements Store {
     this.#list.setReadBigInts(true)
     this.#keptList.setReadBigInts(true)
     this.#nthId.setReadBigInts(true)
-    const tokens =
-      'select hash, id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms from tokens'
+    const columns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
+    const tokens = `select ${columns} from tokens`
     this.#token = database.prepare(`${tokens} where hash = ?`)
     this.#tokenById = database.prepare(`${tokens} where id = ?`)
+    this.#keptTokens = database.prepare(
+      `select hash, ${columns} from tokens where hash > ? and hash <= ? order by hash limit ${plannedInteger}`,
+    )
+    this.#anyToken = database.prepare('select 1 from tokens limit 1')
     this.#tokens = database.prepare(`${tokens} where account = ifnull(?, account) order by created_at_ms, id`)
   }
 
@@ -116,9 +122,17 @@ export class SqliteStore implements Store {
     return tokenOf(reading(() => this.#token.get(hash)))
   }
 
-  listTokens(account?: string): readonly KeptToken[] {
-    const rows = reading(() => this.#tokens.all(account ?? null)) as unknown as (TokenRow & { hash: TokenHash })[]
+  listTokens(account?: string): readonly Token[] {
+    return reading(() => this.#tokens.all(account ?? null)).map((row) => tokenOf(row) as Token)
+  }
+
+  keptTokens({ after = hashMin, upTo = hashMax, limit }: TokenRange): readonly KeptToken[] {
+    const rows = reading(() => this.#keptTokens.all(after, upTo, limit)) as unknown as (TokenRow & { hash: TokenHash })[]
     return rows.map((row) => ({ ...(tokenOf(row) as Token), hash: row.hash }))
+  }
+
+  hasTokens(): boolean {
+    return reading(() => this.#anyToken.get()) !== undefined
   }
 
   async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {

@@ -1,9 +1,9 @@
 // What clients see while the database fails in each of the ways that it can: no acknowledged write is
 // lost, no answer is false, and none is waited for without end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { StoreLocation } from '../../../src/storeLocation.ts'
-import { Load } from '../../support/load.ts'
+import { Load, nothingWrong } from '../../support/load.ts'
 import { type PostgresServer, type Standby, startPostgres, startStandby } from '../../support/postgres.ts'
 import { type Answer, startTestService, type TestService } from '../../support/service.ts'
 import { emptied, locationOf, prepare } from '../../support/stores.ts'
@@ -78,7 +78,7 @@ describe('under load', () => {
         }
         await load.further(100)
         await load.stop()
-        await load.verify()
+        expect(await load.findings()).toEqual(nothingWrong)
         expect(load.acknowledged).toBeGreaterThan(200)
       }),
     60_000,
@@ -96,7 +96,7 @@ describe('under load', () => {
         await server.start()
         await load.further(200)
         await load.stop()
-        await load.verify()
+        expect(await load.findings()).toEqual(nothingWrong)
       }),
     60_000,
   )
@@ -112,7 +112,7 @@ describe('under load', () => {
       }
       await load.further(100)
       await load.stop()
-      await load.verify()
+      expect(await load.findings()).toEqual(nothingWrong)
     })
     await proxy.close()
   }, 60_000)
@@ -152,7 +152,7 @@ describe('among several hosts', () => {
       other.cut()
       await load.further(100)
       await load.stop()
-      await load.verify()
+      expect(await load.findings()).toEqual(nothingWrong)
       const connected = service.logged.filter((line) => line.includes('connected to the database')).join()
       for (const { port } of [one, other]) expect(connected).toContain(`127.0.0.1:${port}`)
     })
@@ -227,6 +227,92 @@ describe('a network that falls silent', () => {
       }),
     60_000,
   )
+})
+
+describe('an attempt that arrives late', () => {
+  test('undoes nothing of what was acknowledged since', async () => {
+    // Two ways to one server, one of which is silent at a time.
+    const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
+    other.freeze()
+    await withServiceOn({ hosts: `127.0.0.1:${one.port},127.0.0.1:${other.port}` }, async (service, token) => {
+      await create(service, token, 7)
+      one.freeze()
+      other.thaw()
+      expect((await service.call('DELETE', '/plants/7', { token })).status).toBe(204)
+      expect((await create(service, token, 7)).status).toBe(200)
+      // Now the first delete arrives.
+      one.thaw()
+      await Bun.sleep(500)
+      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+
+      other.freeze()
+      expect((await create(service, token, 8)).status).toBe(200)
+      expect((await service.call('DELETE', '/plants/8', { token })).status).toBe(204)
+      other.thaw()
+      await Bun.sleep(500)
+      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+    })
+    await one.close()
+    await other.close()
+  }, 60_000)
+})
+
+describe('a standby that stops answering the primary', () => {
+  test('ends writes with 503, leaves lists alone, and costs the database no more connections than stated', async () => {
+    await standby.makeSynchronous()
+    await withServiceOn({}, async (service, token) => {
+      const tokens = await Promise.all(Array.from({ length: 30 }, (_, n) => service.tokenFor(`account ${n}`)))
+      await list(service, token)
+      standby.pause()
+      const endMs = performance.now() + 9000
+      const writers = tokens.map(async (each, n) => {
+        const statuses = new Set<number>()
+        for (let id = 0; performance.now() < endMs; id += 1) statuses.add((await create(service, each, id * 100 + n)).status)
+        return [...statuses]
+      })
+      const slowestMs = await slowestList(service, token, endMs)
+      const [held] = await server.sql("select count(*)::int as held from pg_stat_activity where application_name = 'plants'")
+      expect(held?.['held']).toBeLessThanOrEqual(20)
+      for (const statuses of await Promise.all(writers)) expect(statuses).toEqual([503])
+      expect(slowestMs).toBeLessThan(2000)
+      standby.resume()
+      expect((await create(service, token, 1)).status).toBe(200)
+    })
+    await server.sql('alter system reset synchronous_standby_names')
+    await server.sql('select pg_reload_conf()')
+  }, 60_000)
+
+  async function slowestList(service: TestService, token: string, endMs: number): Promise<number> {
+    let slowestMs = 0
+    while (performance.now() < endMs) {
+      const [{ status }, elapsedMs] = await timed(list(service, token))
+      expect(status).toBe(200)
+      slowestMs = Math.max(slowestMs, elapsedMs)
+      await Bun.sleep(20)
+    }
+    return slowestMs
+  }
+})
+
+describe('a host that never lets a connection end', () => {
+  test('holds up neither the start, nor an operation, nor the end', async () => {
+    // Passes on everything, but keeps the client's side open for ever.
+    const relay = createServer({ allowHalfOpen: true }, (client) => {
+      const target = connect({ port: standby.port, host: '127.0.0.1', allowHalfOpen: true })
+      client.pipe(target)
+      target.pipe(client, { end: false })
+      for (const socket of [client, target]) socket.on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    const { port } = relay.address() as { port: number }
+    const [refused, elapsedMs] = await timed(startTestService(at(`127.0.0.1:${port}`)).catch(String))
+    expect(refused).toContain('it is a standby, which takes no writes')
+    expect(elapsedMs).toBeLessThan(3000)
+    await withServiceOn({ hosts: `127.0.0.1:${port},127.0.0.1:${server.port}` }, async (service, token) => {
+      await server.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'")
+      expect((await create(service, token, 1)).status).toBe(200)
+    })
+    relay.close()
+  }, 30_000)
 })
 
 describe('a list', () => {

@@ -1,0 +1,187 @@
+// One host that takes writes, and the connections to it.
+import { type ClientBase, Pool, type PoolClient, types } from 'pg'
+import type { PostgresHost, PostgresLocation } from '../../storeLocation.ts'
+import type { Deadlines } from './deadlines.ts'
+import { encryption, isWithoutEncryption } from './encryption.ts'
+import { CommitWarned, faultOf, NoAnswer, NotConnected } from './faults.ts'
+import { greet } from './greeting.ts'
+import type { Slots } from './slots.ts'
+import type { Statement } from './statements.ts'
+
+/** How long an idle connection is kept, and any: a new one measures the server's clock anew. */
+const idleMs = 60_000
+const lifetimeSeconds = 600
+/** How long a write without an answer keeps its connection, lest ever more of them wait in the server. */
+const leftBehindMs = 60_000
+
+export type Row = Readonly<Record<string, unknown>>
+
+export class Node {
+  readonly host: PostgresHost
+  readonly #pool: Pool
+  readonly #slots: Slots
+  readonly #deadlines: Deadlines
+  /** How far the server's clock is ahead of ours, by connection. */
+  readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
+  readonly #inUse = new Set<PoolClient>()
+
+  private constructor(location: PostgresLocation, host: PostgresHost, slots: Slots, deadlines: Deadlines, encrypted: boolean) {
+    this.host = host
+    this.#slots = slots
+    this.#deadlines = deadlines
+    this.#pool = new Pool({
+      host: host.host,
+      port: host.port,
+      user: location.user,
+      database: location.database,
+      // Always given, so that the driver looks nowhere else for it.
+      password: () => host.password ?? '',
+      ssl: encrypted && encryption(location),
+      application_name: 'plants',
+      max: location.connectionsMax,
+      connectionTimeoutMillis: deadlines.connectMs,
+      idleTimeoutMillis: idleMs,
+      maxLifetimeSeconds: lifetimeSeconds,
+      keepAlive: true,
+      types: { getTypeParser },
+      onConnect: (client) => this.#welcome(client, location),
+    })
+    // Without listeners the loss of an idle connection would end the process. Whoever uses one sees it fail.
+    this.#pool.on('error', () => {})
+    this.#pool.on('connect', (client) => client.on('error', () => {}))
+  }
+
+  /** Resolves once a first connection is made and greeted; rejects with why the host cannot be used. */
+  static async connect(location: PostgresLocation, host: PostgresHost, slots: Slots, deadlines: Deadlines): Promise<Node> {
+    try {
+      return await new Node(location, host, slots, deadlines, true).#connected()
+    } catch (error) {
+      if (location.sslMode !== 'prefer' || !isWithoutEncryption(error)) throw error
+      return await new Node(location, host, slots, deadlines, false).#connected()
+    }
+  }
+
+  /** Whether there are connections at all: then one more that cannot be had says nothing of the host. */
+  get hasConnections(): boolean {
+    return this.#pool.totalCount > 0
+  }
+
+  /** Sends a statement once and resolves to its rows; rejects with what `faultOf` understands. */
+  async send(statement: Statement, values: readonly unknown[], writes: boolean): Promise<readonly Row[]> {
+    const { client, giveBack } = await this.#checkOut(writes)
+    const query = this.#query(client, statement, values, writes)
+    try {
+      const rows = await inTime(query, this.#deadlines.answerMs, () => new NoAnswer('the database did not answer in time'))
+      giveBack(false)
+      return rows
+    } catch (error) {
+      if (writes && error instanceof NoAnswer) void this.#leaveBehind(query, client).finally(() => giveBack(true))
+      else giveBack(faultOf(error).connection !== 'good')
+      throw error
+    }
+  }
+
+  /** Lets go of the connections, each once what was sent on it is answered. */
+  async end(): Promise<void> {
+    await this.#pool.end()
+  }
+
+  /** Cuts off the connections that are in use. */
+  cut(): void {
+    for (const client of this.#inUse) destroy(client)
+  }
+
+  async #connected(): Promise<Node> {
+    try {
+      const client = await this.#pool.connect()
+      client.release()
+      return this
+    } catch (error) {
+      void this.#pool.end()
+      throw error
+    }
+  }
+
+  async #checkOut(writes: boolean): Promise<{ client: PoolClient; giveBack: (spent: boolean) => void }> {
+    let free: (() => void) | undefined
+    try {
+      free = await this.#slots.take(writes, this.#deadlines.connectMs)
+      const client = await this.#pool.connect()
+      this.#inUse.add(client)
+      const giveBack = (spent: boolean): void => {
+        this.#inUse.delete(client)
+        if (spent) destroy(client)
+        client.release(spent)
+        free?.()
+      }
+      return { client, giveBack }
+    } catch (error) {
+      free?.()
+      throw new NotConnected(error)
+    }
+  }
+
+  async #query(client: PoolClient, statement: Statement, values: readonly unknown[], writes: boolean): Promise<readonly Row[]> {
+    let warned = false
+    const onNotice = ({ code }: { code?: string | undefined }): void => {
+      if (code?.startsWith('01')) warned = true
+    }
+    client.on('notice', onNotice)
+    try {
+      const { name, text } = statement
+      const latest = statement.fenced ? [this.#latestBeginning(client)] : []
+      const { rows } = await client.query<Row>({ name, text, values: [...values, ...latest] })
+      if (warned && writes) throw new CommitWarned('the commit came with a warning')
+      return rows
+    } finally {
+      client.off('notice', onNotice)
+    }
+  }
+
+  /** The end of the time in which a write that is sent now may begin, in seconds of the server's clock. */
+  #latestBeginning(client: PoolClient): number {
+    return (performance.now() + this.#deadlines.beginMs + (this.#clockLeadsMs.get(client) ?? 0)) / 1000
+  }
+
+  /** Waits on: a commit that waits for a standby cannot be called off, and the server keeps its place. */
+  async #leaveBehind(query: Promise<unknown>, client: PoolClient): Promise<void> {
+    await inTime(query, leftBehindMs, () => new NoAnswer()).catch(() => {})
+    destroy(client)
+  }
+
+  /** The first words on each connection; where they fail, it is cut off, since a farewell may never end. */
+  async #welcome(client: ClientBase, location: PostgresLocation): Promise<void> {
+    try {
+      const { connectMs, statementMs } = this.#deadlines
+      const greeting = greet(client, { statementMs, writableHosts: location.writableHosts })
+      this.#clockLeadsMs.set(client, await inTime(greeting, connectMs, () => new NoAnswer('it does not answer')))
+    } catch (error) {
+      destroy(client)
+      throw error
+    }
+  }
+}
+
+/** Ends the connection at once, with nothing more said or heard. */
+function destroy(client: ClientBase): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
+}
+
+async function inTime<Value>(work: Promise<Value>, timeMs: number, late: () => Error): Promise<Value> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const end = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), timeMs)
+  })
+  try {
+    return await Promise.race([work, end])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const int8 = 20
+
+/** 64-bit integers as bigint: a number would round them. */
+const getTypeParser: typeof types.getTypeParser = (type: number, format?: 'text' | 'binary') =>
+  type === int8 ? BigInt : types.getTypeParser(type, format as 'text')

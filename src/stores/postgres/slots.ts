@@ -1,0 +1,65 @@
+// How many connections to a host are in use at once. Writes leave some to reads, because a write may
+// stand still for as long as the database waits for a standby.
+
+interface Waiting {
+  readonly writes: boolean
+  readonly resolve: () => void
+}
+
+export class Slots {
+  readonly #max: number
+  readonly #writesMax: number
+  #used = 0
+  #usedByWrites = 0
+  #waiting: Waiting[] = []
+
+  constructor(max: number) {
+    this.#max = max
+    this.#writesMax = Math.max(1, max - Math.ceil(max / 5))
+  }
+
+  /** Resolves to the function that gives the slot back; rejects where none is free for so long. */
+  async take(writes: boolean, waitMs: number): Promise<() => void> {
+    if (!this.#has(writes)) await this.#wait(writes, waitMs)
+    else this.#count(writes, 1)
+    return () => {
+      this.#count(writes, -1)
+      this.#wakeNext()
+    }
+  }
+
+  #has(writes: boolean): boolean {
+    return this.#used < this.#max && (!writes || this.#usedByWrites < this.#writesMax)
+  }
+
+  #count(writes: boolean, change: 1 | -1): void {
+    this.#used += change
+    if (writes) this.#usedByWrites += change
+  }
+
+  #wait(writes: boolean, waitMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        writes,
+        resolve: () => {
+          clearTimeout(timer)
+          resolve()
+        },
+      }
+      const timer = setTimeout(() => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting)
+        reject(new Error('all connections are in use'))
+      }, waitMs)
+      this.#waiting.push(waiting)
+    })
+  }
+
+  /** The first who waits and may go: reads pass by writes that may not. */
+  #wakeNext(): void {
+    const next = this.#waiting.find(({ writes }) => this.#has(writes))
+    if (next === undefined) return
+    this.#waiting = this.#waiting.filter((other) => other !== next)
+    this.#count(next.writes, 1)
+    next.resolve()
+  }
+}

@@ -1,0 +1,41 @@
+// No statement of a request gets slower with the plants that it does not concern: each finds its rows
+// by the primary key, and none sorts.
+import { expect, test } from 'bun:test'
+import { statements } from '../../../src/stores/postgres/statements.ts'
+import { sharedPostgres } from '../../support/postgres.ts'
+import { prepare } from '../../support/stores.ts'
+
+/** How each statement of a request is called, with values of the right kind. */
+const calls: Readonly<Record<string, string>> = {
+  listPlants: "'a', 0, 9223372036854775807, 21, 16777216",
+  keptPlants: "'a', 0, 9223372036854775807, 21, 16777216",
+  nthPlantId: "'a', 0, 100",
+  findPlant: "'a', 7",
+  deletePlants: "'a', '{7, 8}', 1e12",
+  findToken: "'\\x00'",
+  keptTokens: "'\\x00', '\\xff', 10",
+  noteTokenUse: "'x', 1",
+  revokeToken: "'x', 1",
+}
+
+test('every statement on plants and tokens goes by an index and sorts nothing', async () => {
+  const server = await sharedPostgres()
+  const database = `plans_${process.pid}`
+  await prepare(await server.createDatabase(database))
+  await server.sql(
+    `insert into plants select 'account ' || n % 50, n, 'name', null, null, n from generate_series(1, 50000) as n;
+     insert into tokens select sha256(n::text::bytea), 'token ' || n, 'a', '', '', 0 from generate_series(1, 5000) as n;
+     analyze`,
+    database,
+  )
+  for (const [name, values] of Object.entries(calls)) {
+    const { text } = statements[name as keyof typeof statements]
+    const rows = await server.sql(
+      `set plan_cache_mode = force_generic_plan; prepare it as ${text}; explain execute it(${values})`,
+      database,
+    )
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan, name).toMatch(/Index (?:Only )?Scan/)
+    expect(plan, name).not.toMatch(/Seq Scan|Sort/)
+  }
+})
