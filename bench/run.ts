@@ -1,110 +1,120 @@
-// npm run bench: creates, lists of 20 and deletes per second over HTTP, each beside the same
-// runtime answering a constant, in alternating rounds of one run. docs/benchmarks.md tells the method.
+// npm run bench [-- --quick] [--json]: the service beside the ceiling and its peers, in turn and in
+// alternating order within one run. docs/benchmarks.md tells the method.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BenchServer, startCeiling, startService } from './servers.ts'
-import { load, type Measured, missingTools } from './wrk.ts'
+import { parseArgs } from 'node:util'
+import { type Result, table } from './report.ts'
+import { type BenchServer, type Contender, ceiling, service, sqlitePeers } from './servers.ts'
+import { seededPlants, type Workload, workloads } from './workloads.ts'
+import { load, missingTools } from './wrk.ts'
 
 const serverCore = 0
 const loaderCore = 1
-const connections = 64
-const seconds = 4
-const rounds = 5
-const warmupSeconds = 2
+/** Ids of one measurement are this far apart from those of the next: more than it can create. */
+const stride = 10_000_000
 
-/** Requests in Lua; `n` counts within a run, `base` keeps the ids of different runs apart. */
-const requests = {
-  creates: (base: number) =>
-    `return wrk.format("POST", "/plants", nil, '{"id":' .. string.format("%d", ${base} + n) .. ',"name":"Monstera deliciosa","tag":"indoor"}')`,
-  lists: () => 'return wrk.format("GET", "/plants?limit=20")',
-  deletes: (base: number) => `return wrk.format("DELETE", "/plants/" .. string.format("%d", ${base} + n))`,
+interface Plan {
+  readonly contenders: readonly Contender[]
+  readonly workloads: readonly Workload[]
+  readonly connections: readonly number[]
+  readonly rounds: number
+  /** wrk takes whole seconds, and deletes take half of them. */
+  readonly seconds: number
 }
 
-type Kind = keyof typeof requests
-
-/** Ids of one round are this far apart from those of the next: more than a round can create. */
-const roundStride = 100_000_000
-
-async function measure(server: BenchServer, kind: Kind, base: number, forSeconds: number): Promise<Measured> {
-  return await load(
-    { url: server.url, token: server.token, connections, seconds: forSeconds, request: requests[kind](base) },
-    loaderCore,
-  )
+const fullPlan: Plan = {
+  contenders: [ceiling, service, ...sqlitePeers],
+  workloads,
+  connections: [1, 16, 64, 256, 1000],
+  rounds: 3,
+  seconds: 2,
 }
 
-/**
- * One round: the ceiling and the service in turn, for each kind of request. Deletes take what the
- * creates of the round have made, so that each finds its plant, and end well before those do.
- */
-async function round(
-  service: BenchServer,
-  ceiling: BenchServer,
-  number: number,
-): Promise<Record<Kind, readonly [Measured, Measured]>> {
-  const base = number * roundStride
-  const creates = [await measure(ceiling, 'creates', base, seconds), await measure(service, 'creates', base, seconds)] as const
-  const lists = [await measure(ceiling, 'lists', base, seconds), await measure(service, 'lists', base, seconds)] as const
-  const deletes = [
-    await measure(ceiling, 'deletes', base, seconds / 2),
-    await measure(service, 'deletes', base, seconds / 2),
-  ] as const
-  return { creates, lists, deletes }
+/** Within a minute: one peer, one number of connections. */
+const quickPlan: Plan = {
+  contenders: [ceiling, service, ...sqlitePeers.slice(0, 1)],
+  workloads: workloads.filter(({ name }) => name !== 'lists of 1,000'),
+  connections: [64],
+  rounds: 2,
+  seconds: 2,
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+interface Started {
+  readonly contender: Contender
+  readonly server: BenchServer
 }
 
-function row(kind: Kind, measured: readonly (readonly [Measured, Measured])[]): string {
-  const column = (pick: (pair: readonly [Measured, Measured]) => number, digits: number): string =>
-    median(measured.map(pick)).toFixed(digits)
-  const ratios = measured.map(([ceiling, service]) => service.requestsPerSecond / ceiling.requestsPerSecond)
-  const cells = [
-    kind === 'lists' ? 'lists of 20' : kind,
-    column(([, service]) => service.requestsPerSecond, 0),
-    column(([ceiling]) => ceiling.requestsPerSecond, 0),
-    `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`,
-    column(([, service]) => service.p50Ms, 2),
-    column(([, service]) => service.p99Ms, 2),
-  ]
-  return cells.map((cell, index) => (index === 0 ? cell.padEnd(12) : cell.padStart(index === 3 ? 18 : 10))).join('')
+async function start(contender: Contender, folder: string): Promise<Started> {
+  const server = await contender.start(folder, serverCore)
+  const { url, token } = server
+  // One connection, so that the plants are exactly these.
+  for (let id = 1; id <= seededPlants; id += 1) {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ id, name: 'Monstera deliciosa', tag: 'indoor' })
+    const { status } = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+    if (status !== 200) throw new Error(`${contender.name} answers a create with ${status}`)
+  }
+  return { contender, server }
+}
+
+async function measure(
+  { contender, server }: Started,
+  workload: Workload,
+  connections: number,
+  base: number,
+  seconds: number,
+): Promise<Result> {
+  const { url, token, processorMs } = server
+  const before = processorMs()
+  // Deletes stop well before they reach the last plant of the creates before them.
+  const forSeconds = workload.deletes ? seconds / 2 : seconds
+  const request = workload.request(base)
+  const measured = await load({ url, token, connections, seconds: forSeconds, request }, loaderCore)
+  const processorUs = ((processorMs() - before) * 1000) / measured.requests
+  return { ...measured, processorUs, contender: contender.name, workload: workload.name, connections }
+}
+
+async function measureAll(plan: Plan, started: readonly Started[], tell: (text: string) => void): Promise<readonly Result[]> {
+  const results: Result[] = []
+  let base = stride
+  for (const connections of plan.connections) {
+    for (let round = 0; round < plan.rounds; round += 1) {
+      // Who went first goes last in the next round.
+      const order = started.map((_, index) => started[(index + round) % started.length] as Started)
+      for (const each of order) {
+        for (const workload of plan.workloads) {
+          tell(`${connections} connections, round ${round + 1} of ${plan.rounds}: ${each.contender.name}, ${workload.name}`)
+          if (!workload.deletes) base += stride
+          results.push(await measure(each, workload, connections, base, plan.seconds))
+        }
+      }
+    }
+  }
+  return results
 }
 
 async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' } } })
   const missing = missingTools()
   if (missing !== undefined) throw new Error(missing)
+  const plan = values.quick ? quickPlan : fullPlan
+  const tell = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
+  if (sqlitePeers.length === 0) console.error('bench: the peers are left out; npm ci --prefix bench/peers installs them.')
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
-  const [service, ceiling] = [await startService(folder, serverCore), await startCeiling(folder, serverCore)]
+  const started: Started[] = []
   try {
-    await Bun.sleep(1000)
-    const idleMiB = service.residentMiB()
-    const tell = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
-    tell('warming up')
-    for (const server of [ceiling, service]) await measure(server, 'creates', 0, warmupSeconds)
-    const measured: Record<Kind, readonly [Measured, Measured]>[] = []
-    for (let number = 1; number <= rounds; number += 1) {
-      tell(`round ${number} of ${rounds}`)
-      measured.push(await round(service, ceiling, number))
-    }
+    for (const contender of plan.contenders) started.push(await start(contender, folder))
+    const memory = started.map(({ contender, server }) => ({
+      contender: contender.name,
+      idleMiB: server.residentMiB(),
+      startMs: server.startMs,
+    }))
+    const results = await measureAll(plan, started, tell)
     tell('')
-    console.log(
-      `${connections} connections, server on one core, ${rounds} rounds of ${seconds} s; medians. Ceiling: the same runtime answering a constant.\n`,
-    )
-    console.log(
-      `${' '.repeat(12)}${['per second', 'ceiling'].map((head) => head.padStart(10)).join('')}${'ratio (range)'.padStart(18)}${['p50 ms', 'p99 ms'].map((head) => head.padStart(10)).join('')}`,
-    )
-    for (const kind of ['creates', 'lists', 'deletes'] as const)
-      console.log(
-        row(
-          kind,
-          measured.map((each) => each[kind]),
-        ),
-      )
-    console.log(`\nresident memory: ${idleMiB.toFixed(0)} MiB idle, ${service.residentMiB().toFixed(0)} MiB after the load`)
-    console.log(`from starting the process to listening: ${service.startMs.toFixed(0)} ms`)
+    console.log(values.json ? JSON.stringify({ memory, results }, undefined, 1) : table(results, memory))
   } finally {
-    await Promise.all([service.stop(), ceiling.stop()])
+    await Promise.all(started.map(({ server }) => server.stop()))
     rmSync(folder, { recursive: true })
   }
 }

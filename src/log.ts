@@ -97,8 +97,12 @@ function clockText(nowMs: () => number): () => string {
   }
 }
 
+/** Text that is the same in JSON but for its quotes. */
+const plain = /^[\w {}/.:-]*$/
+
 function quoted(text: string | undefined): string {
-  return text === undefined ? 'null' : JSON.stringify(text)
+  if (text === undefined) return 'null'
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
 /** Milliseconds since a moment, to the microsecond. */

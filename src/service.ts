@@ -36,11 +36,14 @@ export interface Service {
 /** Whether a store that is not there yet may be made. */
 export type StoreUse = 'create' | 'existing'
 
+/** A command that concerns every plant or token may work for an hour; a request, and what is like one, must be done in seconds. */
+export type Patience = 'of a request' | 'of a command'
+
 export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
   /** Told of what the operator should know. */
   readonly note: (message: string) => void
-  /** Commands may work for hours on what a request must do in seconds. */
-  readonly patience?: 'of a request' | 'of a command'
+  /** Absent: that of a request. */
+  readonly patience?: Patience
 }
 
 /** Rejects with a sentence for the operator where the store cannot be used. */
@@ -54,16 +57,10 @@ export function openStore(location: StoreLocation, use: StoreUse, surroundings: 
 
 /**
  * Brings a store to this version's schema and resolves to the statements that were needed; where
- * `onlyLook` it carries out none. An embedded store is brought there whenever it is opened.
+ * `onlyLook` it carries out none. Undefined for an embedded store, which is brought there whenever it is opened.
  */
-export async function migrateStore(
-  location: StoreLocation,
-  onlyLook: boolean,
-  surroundings: StoreSurroundings,
-): Promise<readonly string[]> {
-  if (location.scheme === 'postgres') return await migratePostgresStore(location, onlyLook)
-  if (!onlyLook) await (await openStore(location, 'create', surroundings)).close()
-  return []
+export async function migrateStore(location: StoreLocation, onlyLook: boolean): Promise<readonly string[] | undefined> {
+  return location.scheme === 'postgres' ? await migratePostgresStore(location, onlyLook) : undefined
 }
 
 /** Starts a service; once this resolves, it answers. Rejects with a sentence for the operator. */

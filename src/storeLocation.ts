@@ -106,7 +106,7 @@ function readParameters(query: string, environment: Environment, wrong: string[]
   const parameters: Parameters = {}
   for (const [name, value] of new URLSearchParams(query)) {
     const known = parameterNames.find((parameter) => parameter === name)
-    if (known === undefined) wrong.push(`with no other parameters than ${parameterNames.join(', ')}`)
+    if (known === undefined) wrong.push(`without the parameter ${name.slice(0, 30)}; known are ${parameterNames.join(', ')}`)
     else parameters[known] = value
   }
   return {
@@ -142,7 +142,8 @@ function readHosts(text: string, portOtherwise: string | undefined, wrong: strin
     // As libpq has it: PGPORT names one port for all, or one for each.
     const port = Number(portText || portsOtherwise[index] || portsOtherwise[0] || portDefault)
     if (host === '') wrong.push('whose hosts are HOST or HOST:PORT, separated by commas, after a password without bare @, / or :')
-    if (!(Number.isInteger(port) && port >= 1 && port <= 65_535)) wrong.push('whose ports are numbers from 1 to 65535')
+    if (!(Number.isInteger(port) && port >= 1 && port <= 65_535))
+      wrong.push('whose ports (or PGPORT) are numbers from 1 to 65535')
     return { host, port }
   })
 }
@@ -171,7 +172,7 @@ function readTrust(
   { sslmode, sslrootcert }: Parameters,
   wrong: string[],
 ): Pick<PostgresLocation, 'sslMode' | 'rootCertificates'> {
-  const sslMode = oneOf(sslModes, 'sslmode', sslmode ?? 'prefer', wrong)
+  const sslMode = oneOf(sslModes, 'sslmode (or PGSSLMODE)', sslmode ?? 'prefer', wrong)
   if (sslrootcert === 'system' && sslMode !== 'verify-full')
     wrong.push('whose sslmode is verify-full where sslrootcert is system')
   if (sslMode === 'verify-ca' && sslrootcert === undefined)
@@ -184,9 +185,9 @@ function readCertificates(path: string | undefined, wrong: string[]): string | u
   try {
     const text = readFileSync(path, 'utf8')
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-    wrong.push('whose sslrootcert is a file of certificates in PEM')
+    wrong.push('whose sslrootcert (or PGSSLROOTCERT) is a file of certificates in PEM')
   } catch {
-    wrong.push('whose sslrootcert is a file that can be read')
+    wrong.push('whose sslrootcert (or PGSSLROOTCERT) is a file that can be read')
   }
   return undefined
 }
@@ -200,9 +201,9 @@ function readPasswordFile(environment: Environment, wrong: string[]): PasswordOf
   try {
     const { mode } = statSync(path)
     if ((mode & 0o077) === 0) return passwordOf(readFileSync(path, 'utf8'))
-    wrong.push('whose password file is closed to others (chmod 0600)')
+    wrong.push(`whose password file ${path} is closed to others (chmod 0600)`)
   } catch {
-    if (named) wrong.push('whose password file, as PGPASSFILE names it, can be read')
+    if (named) wrong.push(`whose password file ${path} (PGPASSFILE) can be read`)
   }
   return () => undefined
 }

@@ -1,7 +1,7 @@
 // Progress of long work: a bar on a terminal, a plain line now and then elsewhere.
 import type { World } from './world.ts'
 
-const barWidth = 24
+const barWidth = 16
 const redrawMs = 100
 const lineMs = 5000
 
@@ -39,21 +39,17 @@ export class Progress {
   #show(): void {
     const seconds = (this.#world.monotonicMs() - this.#startedMs) / 1000
     const rate = seconds === 0 ? 0 : this.#done / seconds
-    const share = shareOf(this.#done, this.#total)
-    const text = `${numbers(this.#done, this.#total, share)}, ${Math.round(rate)}/s${remaining(this.#done, this.#total, rate)}`
-    if (!this.#world.errorIsTerminal) this.#world.tell(`${this.#what}: ${text}`)
-    else this.#world.draw(`\r${this.#what.padEnd(9)} ${share === undefined ? '' : `${bar(share)} `}${text}\u001b[K`)
+    const total = this.#total
+    const numbers = `${this.#done}${total === undefined ? '' : ` of ${total}`}, ${Math.round(rate)}/s${remaining(this.#done, total, rate)}`
+    const share = total === undefined ? undefined : total === 0 ? 1 : Math.min(this.#done / total, 1)
+    const percent = share === undefined ? '' : `${Math.floor(share * 100)} %`
+    if (!this.#world.errorIsTerminal) this.#world.tell(`${this.#what}: ${percent === '' ? '' : `${percent}, `}${numbers}`)
+    // Shorter than eighty columns for billions of plants: a line that wraps cannot be drawn over.
+    else
+      this.#world.draw(
+        `\r${this.#what.padEnd(9)} ${share === undefined ? '' : `${bar(share)} ${percent.padStart(5)}  `}${numbers}\u001b[K`,
+      )
   }
-}
-
-/** From 0 to 1, or undefined where the total is not known. */
-function shareOf(done: number, total: number | undefined): number | undefined {
-  if (total === undefined) return undefined
-  return total === 0 ? 1 : Math.min(done / total, 1)
-}
-
-function numbers(done: number, total: number | undefined, share: number | undefined): string {
-  return share === undefined ? `${done}` : `${done} of ${total} plants (${Math.floor(share * 100)} %)`
 }
 
 function remaining(done: number, total: number | undefined, rate: number): string {

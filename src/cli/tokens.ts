@@ -4,7 +4,7 @@ import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { openStore, type StoreUse } from '../service.ts'
+import { openStore, type Patience, type StoreUse } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
 import type { World } from './world.ts'
 
@@ -14,7 +14,7 @@ export async function tokenIssue(
 ): Promise<number> {
   // The command requires an account, which the type of its setting, shared with the list, does not say.
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
-  return withStore(store, 'create', world, async (opened) => {
+  return withStore(store, 'create', 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
     world.tell(`Token ${token.id} for the account ${printable(account)} (${expiry(token)}), in ${describeStore(store)}.`)
     world.tell('It is shown only now; keep it safe.')
@@ -24,7 +24,7 @@ export async function tokenIssue(
 }
 
 export async function tokenList({ values }: Parsed<'account' | 'json' | 'store'>, world: World): Promise<number> {
-  return withStore(values.store, 'existing', world, async (opened) => {
+  return withStore(values.store, 'existing', 'of a command', world, async (opened) => {
     const tokens = await opened.listTokens(values.account)
     world.print(
       values.json
@@ -43,7 +43,7 @@ export async function tokenRevoke({ values, positionals }: Parsed<'store'>, worl
   const [id = ''] = positionals
   if (id.startsWith('plants_'))
     throw new UsageProblems(['that is a token, not the id of one; "plants token list" shows the ids.'])
-  return withStore(values.store, 'existing', world, async (opened) => {
+  return withStore(values.store, 'existing', 'of a request', world, async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
       world.tell(`plants: no token has the id ${JSON.stringify(id)}; "plants token list" shows those there are.`)
@@ -57,10 +57,11 @@ export async function tokenRevoke({ values, positionals }: Parsed<'store'>, worl
 async function withStore(
   location: StoreLocation,
   use: StoreUse,
+  patience: Patience,
   { randomBytes }: World,
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
-  const store = await openStore(location, use, { randomBytes, note: () => {}, patience: 'of a command' })
+  const store = await openStore(location, use, { randomBytes, note: () => {}, patience })
   try {
     return await work(store)
   } finally {

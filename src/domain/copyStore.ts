@@ -106,7 +106,7 @@ async function copyAccount(from: Store, to: Store, account: string, { progress, 
     progress('copying', plants.length)
   }
   const { plants } = await to.keptPlants(account, { after, limit: 1 })
-  for (const { id } of plants) throw differs(account, id)
+  for (const { id } of plants) throw notInSource(account, id)
 }
 
 /** Those of a range's plants that the other store lacks; all others must be there just so, and no more. */
@@ -119,7 +119,9 @@ async function missingIn(
   const wanted = new Map(plants.map((plant) => [plant.id, plant]))
   for await (const present of pages(to, account, range)) {
     for (const plant of present) {
-      if (textOfPlant(plant) !== textOfPlant(wanted.get(plant.id))) throw differs(account, plant.id)
+      const wantedPlant = wanted.get(plant.id)
+      if (wantedPlant === undefined) throw notInSource(account, plant.id)
+      if (textOfPlant(plant) !== textOfPlant(wantedPlant)) throw differs(account, plant.id)
       wanted.delete(plant.id)
     }
   }
@@ -131,9 +133,15 @@ async function create(to: Store, account: string, plant: KeptPlant): Promise<voi
   if (present !== undefined && textOfPlant(present) !== textOfPlant(plant)) throw differs(account, plant.id)
 }
 
+function notInSource(account: string, id: bigint): CopyRefused {
+  return new CopyRefused(
+    `Plant ${id} of the account ${JSON.stringify(account)} is only in the store to copy to. What was copied is kept. Copy into a store without plants of this account.`,
+  )
+}
+
 function differs(account: string, id: bigint): CopyRefused {
   return new CopyRefused(
-    `Plant ${id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed. Copy into an empty store, and stop all writers first.`,
+    `Plant ${id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed, and what was copied is kept. Copy into a store without plants of this account, and stop all writers first.`,
   )
 }
 
@@ -166,8 +174,8 @@ async function summaryOf(store: Store, account: string, options?: CopyOptions): 
   return { plants: count, checksum: hash.digest('hex') }
 }
 
-function textOfPlant(plant: KeptPlant | undefined): string {
-  return plant === undefined ? '' : JSON.stringify([String(plant.id), plant.name, plant.tag, plant.idempotencyKey])
+function textOfPlant(plant: KeptPlant): string {
+  return JSON.stringify([String(plant.id), plant.name, plant.tag, plant.idempotencyKey])
 }
 
 /** The plants of an account in ascending order of id. */

@@ -11,6 +11,7 @@ import type { Context, Limits } from './context.ts'
 import { type Handled, handlers } from './handlers.ts'
 import { identify } from './identify.ts'
 import { match, type Route } from './match.ts'
+import { queryValues } from './query.ts'
 import { readBody, requireJson } from './readBody.ts'
 import { asFailure, refuse } from './refuse.ts'
 import type { Reply } from './reply.ts'
@@ -60,8 +61,7 @@ async function readJsonBody(request: Request, { bodyBytesMax }: Limits): Promise
 }
 
 function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {
-  const queried = query === '' ? undefined : new URLSearchParams(query)
-  return { path: pathParameter, query: (name) => queried?.getAll(name), header: (name) => headers.get(name) }
+  return { path: pathParameter, query: (name) => queryValues(query, name), header: (name) => headers.get(name) }
 }
 
 /** The table of handlers is typed entry by entry; which entry this is, only the route knows. */

@@ -1,11 +1,7 @@
 // How a store says that it failed: the same words whichever store it is.
 import { Failure } from '../domain/failure.ts'
 
-export function readFailed(cause: unknown): Failure {
-  return new Failure('store-unavailable', 'The store is not available, try again.', { cause })
-}
-
-export function nothingWritten(cause: unknown): Failure {
+export function nothingDone(cause: unknown): Failure {
   return new Failure('store-unavailable', 'The store is not available; nothing was done, try again.', { cause })
 }
 

@@ -1,6 +1,6 @@
 // Group commit: the writes that arrive while one batch is being committed form the next batch, so
 // they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
-import { nothingWritten, tooManyWaiting } from './failures.ts'
+import { nothingDone, tooManyWaiting } from './failures.ts'
 
 /** Writes a batch and answers what became of each write, in their order; rejects with a Failure where none of them counts. */
 export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readonly Outcome[]>
@@ -107,7 +107,7 @@ export class GroupCommit<Write, Outcome> {
     const end = this.#waiting.findIndex(({ submittedMs }) => submittedMs >= earliestMs)
     const overdue = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
     this.#leaveRoom(overdue)
-    for (const { reject } of overdue) reject(nothingWritten(new Error('it waited too long for the writes before it')))
+    for (const { reject } of overdue) reject(nothingDone(new Error('it waited too long for the writes before it')))
   }
 
   #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {

@@ -138,8 +138,8 @@ describe('plants copy', () => {
     for (const [present, sentence] of [
       [plant(2, { name: 'other' }), 'Plant 2 of the account "a" differs'],
       [plant(2, { idempotencyKey: 'other' }), 'Plant 2 of the account "a" differs'],
-      [plant(9), 'Plant 9 of the account "a" differs'],
-      [plant(-9), 'Plant -9 of the account "a" differs'],
+      [plant(9), 'Plant 9 of the account "a" is only in the store to copy to'],
+      [plant(-9), 'Plant -9 of the account "a" is only in the store to copy to'],
     ] as const) {
       const [from, to] = [newFile(), newFile()]
       await fill(
@@ -202,15 +202,15 @@ describe('progress', () => {
   test('is a bar on a terminal, with the rate and the time that is left', () => {
     const written = shown(true)
     expect(written).toHaveLength(7)
-    expect(written[3]).toBe('\rcopying   [##########..............] 400 of 1000 plants (40 %), 40/s, 15 s left\u001b[K')
+    expect(written[3]).toBe('\rcopying   [######..........]  40 %  400 of 1000, 40/s, 15 s left\u001b[K')
     expect(written.at(-1)).toBe('\n')
   })
 
   test('is a plain line every five seconds elsewhere', () => {
     expect(shown(false)).toEqual([
-      'copying: 200 of 1000 plants (20 %), 40/s, 20 s left',
-      'copying: 400 of 1000 plants (40 %), 40/s, 15 s left',
-      'copying: 500 of 1000 plants (50 %), 40/s, 13 s left',
+      'copying: 20 %, 200 of 1000, 40/s, 20 s left',
+      'copying: 40 %, 400 of 1000, 40/s, 15 s left',
+      'copying: 50 %, 500 of 1000, 40/s, 13 s left',
     ])
   })
 })

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { sharedPostgres } from '../support/postgres.ts'
 import { run } from '../support/process.ts'
 import { folderMaker } from '../support/service.ts'
@@ -18,7 +20,7 @@ describe('plants migrate', () => {
     const url = await newDatabase()
     const refused = await run(['token', 'list', '--store', url], folder())
     expect([refused.code, refused.out]).toEqual([1, ''])
-    expect(refused.err).toContain('its schema is version 0 and this version of plants needs 1; run "plants migrate"')
+    expect(refused.err).toContain('it has no tables yet; run "plants migrate" with the same --store')
     const first = await run(['migrate', '--store', url], folder())
     expect([first.code, first.out]).toEqual([0, ''])
     expect(first.err).toMatch(/is ready: 4 statements were run\.\n$/)
@@ -101,9 +103,11 @@ describe('plants migrate', () => {
     }
   })
 
-  test('on an embedded store says that it is up to date, because it always is', async () => {
+  test('on an embedded store says that none is needed, and makes none', async () => {
     const home = folder()
-    expect(await run(['migrate'], home)).toEqual({ code: 0, out: '', err: 'sqlite:plants.db is up to date.\n' })
-    expect((await run(['token', 'list'], home)).code).toBe(0)
+    const { code, out, err } = await run(['migrate'], home)
+    expect([code, out]).toEqual([0, ''])
+    expect(err).toBe('sqlite:plants.db needs no migration: an embedded store is brought up to date whenever it is opened.\n')
+    expect(existsSync(join(home, 'plants.db'))).toBe(false)
   })
 })

@@ -68,7 +68,7 @@ describe('a store on PostgreSQL', () => {
     chmodSync(file, 0o644)
     expect(await refusal(store, { PGPASSFILE: file })).toEqual({
       code: 2,
-      err: 'plants: --store must be a URL whose password file is closed to others (chmod 0600), not "postgres://[redacted]".\nSee "plants serve --help".\n',
+      err: `plants: --store must be a URL whose password file ${file} is closed to others (chmod 0600), not "postgres://[redacted]".\nSee "plants serve --help".\n`,
     })
   })
 })
@@ -92,18 +92,18 @@ describe('plants serve refuses a store', () => {
     ['mysql:x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "mysql:x".'],
     ['mysql://root:secret', 'sqlite:FILE or postgres://'],
     ['postgres://host/db', 'a URL that names a user'],
-    ['postgres://u:secret@host:0/db', 'a URL whose ports are numbers from 1 to 65535'],
-    ['postgres://u:secret@host:70000/db', 'a URL whose ports are numbers from 1 to 65535'],
+    ['postgres://u:secret@host:0/db', 'a URL whose ports (or PGPORT) are numbers from 1 to 65535'],
+    ['postgres://u:secret@host:70000/db', 'a URL whose ports (or PGPORT) are numbers from 1 to 65535'],
     ['postgres://u:secret@a,,b/db', 'a URL whose hosts are HOST or HOST:PORT'],
     ['postgres://u:sec@secret@host/db', 'a URL whose hosts are HOST or HOST:PORT'],
     ['postgres://u:sec/secret@host/db', 'a URL that names a user'],
     ['postgres://u:%zz@host/db', 'a URL whose percent signs each begin an escape'],
     [
       'postgres://u:secret@host/db?sslmode=maybe',
-      'a URL whose sslmode is one of disable, prefer, require, verify-ca, verify-full',
+      'a URL whose sslmode (or PGSSLMODE) is one of disable, prefer, require, verify-ca, verify-full',
     ],
-    ['postgres://u:secret@host/db?password=secret', 'a URL with no other parameters than sslmode, '],
-    ['postgres://u:secret@host/db?sslrootcert=/nowhere', 'a URL whose sslrootcert is a file that can be read'],
+    ['postgres://u:secret@host/db?password=secret', 'a URL without the parameter password; known are sslmode, '],
+    ['postgres://u:secret@host/db?sslrootcert=/nowhere', 'a URL whose sslrootcert (or PGSSLROOTCERT) is a file that can be read'],
     ['postgres://u:secret@host/db?target_session_attrs=standby', 'a URL whose target_session_attrs is one of primary, '],
     ['postgres://u:secret@host/db?pool_max_conns=0', 'a URL whose pool_max_conns is a number from 1 to 999'],
     ['postgres://u:secret@host/db?sslmode=verify-ca', 'a URL whose sslrootcert names a file where sslmode is verify-ca'],

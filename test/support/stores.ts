@@ -54,7 +54,7 @@ export function locationOf(url: string): StoreLocation {
 
 /** Makes the tables. */
 export async function prepare(url: string): Promise<void> {
-  await migrateStore(locationOf(url), false, { randomBytes: () => new Uint8Array(), note: () => {} })
+  await migrateStore(locationOf(url), false)
 }
 
 /** Removes all plants and tokens of a database. */

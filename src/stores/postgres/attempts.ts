@@ -1,5 +1,5 @@
 // Trying until it is done or too late: what a statement's failure means for its operation.
-import { nothingWritten, readFailed, writeUncertain } from '../failures.ts'
+import { nothingDone, writeUncertain } from '../failures.ts'
 import { faultOf } from './faults.ts'
 import type { Row } from './node.ts'
 import type { Nodes } from './nodes.ts'
@@ -39,7 +39,7 @@ export class Attempts {
   /** As `write`, but tried once only. */
   async probe(statement: Statement, values: readonly unknown[]): Promise<void> {
     await this.#nodes.send(statement, values, true).catch((error: unknown) => {
-      throw nothingWritten(error)
+      throw nothingDone(error)
     })
   }
 
@@ -54,8 +54,7 @@ export class Attempts {
         uncertain ||= done === 'unknown'
         const pauseMs = this.#pauseMs(attempt)
         if (!retry || this.#nodes.isClosed || performance.now() + pauseMs > endMs) {
-          if (!writes) throw readFailed(error)
-          throw uncertain ? writeUncertain(error) : nothingWritten(error)
+          throw writes && uncertain ? writeUncertain(error) : nothingDone(error)
         }
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }

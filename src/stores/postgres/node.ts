@@ -18,6 +18,7 @@ export type Row = Readonly<Record<string, unknown>>
 
 export class Node {
   readonly host: PostgresHost
+  readonly encrypted: boolean
   readonly #pool: Pool
   readonly #slots: Slots
   readonly #deadlines: Deadlines
@@ -27,6 +28,7 @@ export class Node {
 
   private constructor(location: PostgresLocation, host: PostgresHost, slots: Slots, deadlines: Deadlines, encrypted: boolean) {
     this.host = host
+    this.encrypted = encrypted && location.sslMode !== 'disable'
     this.#slots = slots
     this.#deadlines = deadlines
     this.#pool = new Pool({

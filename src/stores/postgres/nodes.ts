@@ -81,6 +81,7 @@ export class Nodes {
     if (!this.#usable.includes(node)) return
     this.#usable = this.#usable.filter((other) => other !== node)
     this.#failed = node.host
+    if (!this.#closed) this.#note(`lost the database at ${describeHost(node.host)}`)
     this.#end(node)
   }
 
@@ -141,7 +142,7 @@ export class Nodes {
       return
     }
     this.#usable.push(node)
-    this.#note(`connected to the database at ${describeHost(host)}`)
+    this.#note(`connected to the database at ${describeHost(host)} (${node.encrypted ? 'TLS' : 'no TLS'})`)
   }
 
   #uses(host: PostgresHost): boolean {

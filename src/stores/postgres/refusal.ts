@@ -22,9 +22,9 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
   const authentication = `refuses the user "${user}" or the password; check both, PGPASSWORD and the password file`
   return {
     '28P01': authentication,
-    '28000': authentication,
+    '28000': `refuses the user "${user}" from here; check its pg_hba.conf, and sslmode`,
     '3D000': `has no database "${database}"; create it, in UTF8`,
-    '42501': `refuses the user "${user}" the right to the tables`,
+    '42501': `refuses the user "${user}" a right that this needs; let it own the database, or grant it what docs/scale-out.md names`,
     '53300': 'has no connection left; lower pool_max_conns, or raise its max_connections',
     '57P03': 'is starting up or shutting down; try again',
     ECONNREFUSED: 'refuses connections; check that the database runs there',
@@ -41,7 +41,7 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
 
 function reasonOf(error: unknown, location: PostgresLocation): string {
   if (error instanceof SchemaRefused) return error.message
-  if (error instanceof HostRefused) return `cannot be used: ${error.message}`
+  if (error instanceof HostRefused) return `will not do: ${error.message}`
   const { code = '', message } = error as { code?: string; message: string }
   const known = reasons(location)[code]
   if (known !== undefined) return known

@@ -68,6 +68,7 @@ export class SchemaRefused extends Error {}
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
+  if (found === 0) throw new SchemaRefused('it has no tables yet; run "plants migrate" with the same --store')
   if (found < schemaVersion)
     throw new SchemaRefused(
       `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate" with the same --store`,

@@ -4,7 +4,7 @@ import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Answer, type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
 import type { PostgresLocation } from '../../storeLocation.ts'
-import { nothingWritten, writeUncertain } from '../failures.ts'
+import { nothingDone, writeUncertain } from '../failures.ts'
 import { WaitingRoom } from '../groupCommit.ts'
 import { AccountBatches } from './accountBatches.ts'
 import { Attempts } from './attempts.ts'
@@ -83,7 +83,7 @@ class PostgresStore implements Store {
       const inTheWay = await this.#findPlant(account, plant.id)
       if (inTheWay !== undefined) return inTheWay
     } while (performance.now() < endMs)
-    throw nothingWritten(new Error('the plant in the way was gone each time it was looked at'))
+    throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
   }
 
   async deletePlant(account: string, id: bigint): Promise<boolean> {

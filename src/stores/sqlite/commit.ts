@@ -1,6 +1,6 @@
 // From a batch of writes to the writer and back: the batch and its outcome cross as JSON text, which
 // costs the two threads less than the structured clone of as many objects.
-import { nothingWritten, writeUncertain } from '../failures.ts'
+import { nothingDone, writeUncertain } from '../failures.ts'
 import type { Commit } from '../groupCommit.ts'
 import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
 
@@ -16,7 +16,7 @@ export function commitThrough(channel: Channel): Commit<Write, Outcome> {
   return async (batch) => {
     const result = await sent(channel, batch)
     if ('outcomes' in result) return result.outcomes
-    throw result.undone ? nothingWritten(result.failed) : writeUncertain(result.failed)
+    throw result.undone ? nothingDone(result.failed) : writeUncertain(result.failed)
   }
 }
 

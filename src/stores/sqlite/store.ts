@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failure.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
-import { readFailed } from '../failures.ts'
+import { nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
@@ -170,7 +170,7 @@ function reading<Value>(read: () => Value): Value {
   try {
     return read()
   } catch (cause) {
-    throw readFailed(cause)
+    throw nothingDone(cause)
   }
 }
 

@@ -128,7 +128,7 @@ describe('among several hosts', () => {
       expect(status).toBe(200)
       expect(elapsedMs).toBeLessThan(1000)
       expect(service.logged.filter((line) => line.includes('connected'))).toEqual([
-        `note "connected to the database at 127.0.0.1:${server.port}"`,
+        `note "connected to the database at 127.0.0.1:${server.port} (no TLS)"`,
       ])
     })
     mute.close()
@@ -137,7 +137,7 @@ describe('among several hosts', () => {
   test('a standby alone is refused, with each host named', async () => {
     const hosts = `127.0.0.1:${standby.port},127.0.0.1:1`
     await expect(startTestService(at(hosts))).rejects.toThrow(
-      `127.0.0.1:${standby.port} cannot be used: it is a standby, which takes no writes; 127.0.0.1:1 refuses connections`,
+      `127.0.0.1:${standby.port} will not do: it is a standby, which takes no writes; 127.0.0.1:1 refuses connections`,
     )
   })
 
@@ -323,7 +323,7 @@ describe('a list', () => {
         expect((await list(service, token)).status).toBe(200)
         await server.stop('immediate')
         const { status, json } = await list(service, token)
-        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available, try again.' }])
+        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available; nothing was done, try again.' }])
         await server.start()
         expect((await list(service, token)).text).toBe('[]')
       }),
