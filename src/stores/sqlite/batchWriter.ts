@@ -7,15 +7,8 @@ type Parameters = readonly (string | number | null)[]
 /** A write and its SQL parameters. 64-bit integers travel in decimal, blobs in hexadecimal. */
 export type Write = readonly [name: WriteName, ...parameters: Parameters]
 
-/** A plant that was already there when another was to be created under its id. */
-export interface ExistingPlant {
-  readonly name: string
-  readonly tag: string | null
-  readonly idempotency_key: string | null
-}
-
-/** What became of a write: how many rows it changed, or the plant that was in its way. */
-export type Outcome = number | ExistingPlant
+/** What became of a write: how many rows it changed. */
+export type Outcome = number
 
 /** What became of a batch: the outcome of each write, or why none counts. `undone`: surely nothing was written. */
 export type BatchOutcome = { readonly outcomes: readonly Outcome[] } | { readonly failed: string; readonly undone: boolean }
@@ -41,7 +34,6 @@ export class BatchWriter {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #writes: Readonly<Record<WriteName, StatementSync>>
-  readonly #existing: StatementSync
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -49,9 +41,6 @@ export class BatchWriter {
     this.#commit = database.prepare('commit')
     const prepared = Object.entries(statements).map(([name, sql]) => [name, database.prepare(sql)] as const)
     this.#writes = Object.fromEntries(prepared) as Record<WriteName, StatementSync>
-    this.#existing = database.prepare(
-      'select name, tag, idempotency_key from plants where account = ? and id = cast(? as integer)',
-    )
   }
 
   apply(batch: readonly Write[]): BatchOutcome {
@@ -71,10 +60,7 @@ export class BatchWriter {
   }
 
   #apply([name, ...parameters]: Write): Outcome {
-    const changes = Number(this.#writes[name].run(...parameters).changes)
-    if (name !== 'createPlant' || changes === 1) return changes
-    const [account, id] = parameters as [string, string]
-    return this.#existing.get(account, id) as unknown as ExistingPlant
+    return Number(this.#writes[name].run(...parameters).changes)
   }
 
   #failed(error: unknown, undone: boolean): BatchOutcome {

@@ -13,6 +13,9 @@ import { closingOnError, connect, prepareFile, refusal } from './connection.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
+/** How often a create is tried anew where the plant in its way is gone when it is looked at. */
+const createRoundsMax = 10
+
 const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
 
@@ -43,6 +46,7 @@ export class SqliteStore implements Store {
   readonly #database: DatabaseSync
   readonly #channel: Channel
   readonly #writes: GroupCommit<Write, Outcome>
+  readonly #plant: StatementSync
   readonly #list: StatementSync
   readonly #keptList: StatementSync
   readonly #count: StatementSync
@@ -59,15 +63,16 @@ export class SqliteStore implements Store {
     this.#channel = channel
     this.#writes = new GroupCommit(commitThrough(channel), { room: new WaitingRoom(), textOf })
     const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
+    this.#plant = database.prepare(
+      'select id, name, tag, idempotency_key as idempotencyKey from plants where account = ? and id = ?',
+    )
     this.#list = database.prepare(`select id, name, tag from plants ${range}`)
     this.#keptList = database.prepare(`select id, name, tag, idempotency_key as idempotencyKey from plants ${range}`)
     this.#count = database.prepare('select count(*) as plants from plants')
     this.#nthId = database.prepare(
       `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
     )
-    this.#list.setReadBigInts(true)
-    this.#keptList.setReadBigInts(true)
-    this.#nthId.setReadBigInts(true)
+    for (const statement of [this.#plant, this.#list, this.#keptList, this.#nthId]) statement.setReadBigInts(true)
     const columns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
     const tokens = `select ${columns} from tokens`
     this.#token = database.prepare(`${tokens} where hash = ?`)
@@ -81,9 +86,12 @@ export class SqliteStore implements Store {
 
   async createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
     const { id, name, tag, idempotencyKey } = plant
-    const outcome = await this.#write('createPlant', account, String(id), name, tag, idempotencyKey)
-    if (typeof outcome === 'number') return undefined
-    return { id, name: outcome.name, tag: outcome.tag, idempotencyKey: outcome.idempotency_key }
+    for (let round = 0; round < createRoundsMax; round += 1) {
+      if ((await this.#write('createPlant', account, String(id), name, tag, idempotencyKey)) === 1) return undefined
+      const inTheWay = reading(() => this.#plant.get(account, id)) as KeptPlant | undefined
+      if (inTheWay !== undefined) return { ...inTheWay }
+    }
+    throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
   }
 
   async deletePlant(account: string, id: bigint): Promise<boolean> {
