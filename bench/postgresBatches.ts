@@ -11,6 +11,7 @@ import { Nodes } from '../src/stores/postgres/nodes.ts'
 import { statements } from '../src/stores/postgres/statements.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { locationOf, prepare } from '../test/support/stores.ts'
+import { median } from './report.ts'
 
 const rounds = 5
 const roundMs = 1500
@@ -29,10 +30,6 @@ async function createsPerSecond(create: Create, creators: number, accounts: numb
   }
   await Promise.all(Array.from({ length: creators }, (_, creator) => run(creator)))
   return (created / roundMs) * 1000
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 const server = await startPostgres({ settings: { shared_buffers: '256MB', max_wal_size: '4GB' } })

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--json]: the service beside the ceiling and its peers, in turn and in
+// npm run bench [-- --quick] [--connections N] [--json]: the service beside the ceiling and its peers, in turn and in
 // alternating order within one run. docs/benchmarks.md tells the method.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -94,11 +94,19 @@ async function measureAll(plan: Plan, started: readonly Started[], tell: (text: 
   return results
 }
 
+function planned(plan: Plan, connections: string | undefined): Plan {
+  if (connections === undefined) return plan
+  if (!/^[1-9][0-9]{0,3}$/.test(connections)) throw new Error('--connections must be a number from 1 to 9999.')
+  return { ...plan, connections: [Number(connections)] }
+}
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' } } })
+  const { values } = parseArgs({
+    options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, connections: { type: 'string' } },
+  })
   const missing = missingTools()
   if (missing !== undefined) throw new Error(missing)
-  const plan = values.quick ? quickPlan : fullPlan
+  const plan = planned(values.quick ? quickPlan : fullPlan, values.connections)
   const tell = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
   if (sqlitePeers.length === 0) console.error('bench: the peers are left out; npm ci --prefix bench/peers installs them.')
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))

@@ -10,6 +10,7 @@ import { connect, prepareFile } from '../src/stores/sqlite/connection.ts'
 import { migrate } from '../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../src/stores/sqlite/store.ts'
 import { writerThread } from '../src/stores/sqlite/writerThread.ts'
+import { median } from './report.ts'
 
 const rounds = 5
 const roundMs = 1500
@@ -60,10 +61,6 @@ async function watchDelays(endMs: number): Promise<number[]> {
     delays.push(Math.max(0, performance.now() - dueMs))
   }
   return delays.sort((one, other) => one - other)
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 for (const creators of [1, 64]) {

@@ -2,16 +2,7 @@
 // and how it is read. Reading gives a frozen set of values, or every problem at once.
 import { parseArgs } from 'node:util'
 import { accountLengthMax, labelLengthMax, type Scope, scopes } from './domain/token.ts'
-import { readStoreLocation, type StoreLocation, WrongLocation } from './storeLocation.ts'
-
-/** What a text must be instead, as the end of the sentence "--flag must be …". */
-class Mistake {
-  readonly mustBe: string
-
-  constructor(mustBe: string) {
-    this.mustBe = mustBe
-  }
-}
+import { Mistake, readStoreLocation, type StoreLocation } from './storeLocation.ts'
 
 interface Setting<Value> {
   /** What stands for the value in the help; absent for a switch, which takes none. */
@@ -49,7 +40,7 @@ export const settings = {
     placeholder: 'URL',
     help: 'where the data is: sqlite:FILE or postgres://USER@HOST/DATABASE (default sqlite:plants.db)',
     variable: 'PLANTS_STORE',
-    read: readStore,
+    read: readStoreLocation,
     otherwise: () => ({ scheme: 'sqlite', path: 'plants.db' }),
   }),
   'first-token': setting({
@@ -85,13 +76,13 @@ export const settings = {
   from: setting<StoreLocation | undefined>({
     placeholder: 'URL',
     help: 'the store to copy from; nothing may write to it meanwhile',
-    read: readStore,
+    read: readStoreLocation,
     otherwise: () => undefined,
   }),
   to: setting<StoreLocation | undefined>({
     placeholder: 'URL',
     help: 'the store to copy to; a database must have been prepared by "plants migrate"',
-    read: readStore,
+    read: readStoreLocation,
     otherwise: () => undefined,
   }),
   print: setting({
@@ -191,11 +182,6 @@ function positionalProblems(expected: readonly string[], found: readonly string[
 
 function setting<Value>(declared: Setting<Value>): Setting<Value> {
   return declared
-}
-
-function readStore(text: string, environment: Environment): StoreLocation | Mistake {
-  const location = readStoreLocation(text, environment)
-  return location instanceof WrongLocation ? new Mistake(location.mustBe) : location
 }
 
 function readSwitch(text: string): boolean | Mistake {

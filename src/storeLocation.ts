@@ -32,11 +32,11 @@ export interface PostgresHost {
   readonly password: string | undefined
 }
 
-export const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
-export type SslMode = (typeof sslModes)[number]
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
+type SslMode = (typeof sslModes)[number]
 
-/** A text that names no store: `mustBe` is the end of the sentence "--store must be …". */
-export class WrongLocation {
+/** What a text must be instead, as the end of the sentence "--flag must be …". */
+export class Mistake {
   readonly mustBe: string
 
   constructor(mustBe: string) {
@@ -53,12 +53,12 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
 
-export function readStoreLocation(text: string, environment: Environment): StoreLocation | WrongLocation {
+export function readStoreLocation(text: string, environment: Environment): StoreLocation | Mistake {
   if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgres(text, environment)
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
   if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path }
   const mustBe = path === '' ? knownForms : 'sqlite:FILE: a store in memory would lose what was acknowledged'
-  return new WrongLocation(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
+  return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
 }
 
 /** A store as it may be shown: without its password. */
@@ -79,10 +79,10 @@ const urlForm =
 const parameterNames = ['sslmode', 'sslrootcert', 'target_session_attrs', 'pool_max_conns'] as const
 type Parameters = Partial<Record<(typeof parameterNames)[number], string>>
 
-function readPostgres(text: string, environment: Environment): PostgresLocation | WrongLocation {
+function readPostgres(text: string, environment: Environment): PostgresLocation | Mistake {
   const parts = urlForm.exec(text)?.groups
   const wrong: string[] = []
-  if (parts === undefined) return new WrongLocation('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
+  if (parts === undefined) return new Mistake('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
   const parameters = readParameters(parts['query'] ?? '', environment, wrong)
   const user = decoded(parts['user'], wrong) || environment['PGUSER'] || ''
   if (user === '') wrong.push('that names a user (USER@HOST, or PGUSER)')
@@ -99,7 +99,7 @@ function readPostgres(text: string, environment: Environment): PostgresLocation 
     writableHosts: readWritableHosts(parameters.target_session_attrs, wrong),
     connectionsMax: readConnectionsMax(parameters.pool_max_conns, wrong),
   }
-  return wrong.length === 0 ? location : new WrongLocation(`a URL ${[...new Set(wrong)].join(', and ')}`)
+  return wrong.length === 0 ? location : new Mistake(`a URL ${[...new Set(wrong)].join(', and ')}`)
 }
 
 function readParameters(query: string, environment: Environment, wrong: string[]): Parameters {

@@ -21,7 +21,7 @@ export interface ListRequest {
 /** Where a list goes on when its limit cut it: `next` is the last id within the limit, else undefined. */
 export type PlantList = { readonly next: bigint | undefined } & (
   | { readonly plants: readonly IdentifiedPlant[] }
-  /** Read anew by each who iterates. */
+  /** Its beginning is read already; the rest is read anew by each who iterates. */
   | { readonly pages: AsyncIterable<readonly IdentifiedPlant[]> }
 )
 

@@ -97,7 +97,7 @@ export interface Store {
   /** Notes when a token was last used. */
   noteTokenUse(id: string, usedAtMs: number): Promise<void>
 
-  /** Returns once the store has answered a read, and its writer has taken the lock that a write needs. */
+  /** Returns once the store has shown that it can be read and would take a write; nothing is written for it. */
   ready(): Promise<void>
 
   /** Finishes every write that was asked for, then lets go of all resources. A second call waits for the first. */

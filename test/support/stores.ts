@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { migrateStore } from '../../src/service.ts'
-import { readStoreLocation, type StoreLocation, WrongLocation } from '../../src/storeLocation.ts'
+import { Mistake, readStoreLocation, type StoreLocation } from '../../src/storeLocation.ts'
 import { type PostgresServer, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './service.ts'
 
@@ -48,7 +48,7 @@ async function newDatabase(server: PostgresServer): Promise<string> {
 
 export function locationOf(url: string): StoreLocation {
   const location = readStoreLocation(url, {})
-  if (location instanceof WrongLocation) throw new Error(`the store must be ${location.mustBe}`)
+  if (location instanceof Mistake) throw new Error(`the store must be ${location.mustBe}`)
   return location
 }
 

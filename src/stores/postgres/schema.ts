@@ -1,6 +1,7 @@
 // The tables, as numbered steps forward. Steps are taken by a command, because starters that race to
 // create tables fail; a service only looks at the version.
 import { DatabaseError } from 'pg'
+import { tokenColumns } from '../rows.ts'
 import type { Nodes } from './nodes.ts'
 import { statements } from './statements.ts'
 
@@ -54,7 +55,7 @@ const tablesText = `select relname from pg_class join pg_namespace on pg_namespa
 /** Fails where a table is not ours to use, or has not our columns. */
 const columnsTexts = [
   'select account, id, name, tag, idempotency_key, op from plants limit 0',
-  'select hash, id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, is_first from tokens limit 0',
+  `select hash, ${tokenColumns}, is_first from tokens limit 0`,
 ]
 
 function distributed(table: string, call: string): string {

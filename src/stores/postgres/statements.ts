@@ -1,6 +1,7 @@
 // Every statement that a service sends, in the one dialect that PostgreSQL, Citus, CockroachDB and
 // YugabyteDB share. Each is one atomic step on one account; test/stores/postgres/statements.test.ts
 // holds the subset.
+import { tokenColumns } from '../rows.ts'
 
 /** A statement that each connection prepares once, under its name. */
 export interface Statement {
@@ -17,8 +18,6 @@ export interface Statement {
  */
 const begunBefore = (latest: string): string =>
   `1 / (case when extract(epoch from now()) <= ${latest}::float8 then 1 else 0 end) = 1`
-
-const tokenColumns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
 
 const plantsRange = (columns: string): string => `
   select ${columns}, more

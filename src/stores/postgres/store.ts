@@ -2,22 +2,19 @@
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Answer, type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
-import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
+import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import type { PostgresLocation } from '../../storeLocation.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
 import { WaitingRoom } from '../groupCommit.ts'
+import { firstAfter, idMax, tokenOf, tokenValues } from '../rows.ts'
 import { AccountBatches } from './accountBatches.ts'
 import { Attempts } from './attempts.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { Row } from './node.ts'
 import { Nodes } from './nodes.ts'
 import { refusal } from './refusal.ts'
 import { requireSchema } from './schema.ts'
 import { type Statement, statements } from './statements.ts'
 import { TokenCache, tokenLifetimeMs } from './tokenCache.ts'
-
-const idMin = -(2n ** 63n)
-const idMax = 2n ** 63n - 1n
 
 /** What a row takes at least, as text. */
 const rowTextMin = 50
@@ -114,11 +111,11 @@ class PostgresStore implements Store {
   }
 
   async issueToken(token: Token, hash: TokenHash): Promise<void> {
-    await this.#attempts.write(statements.issueToken, tokenValues(token, hash))
+    await this.#attempts.write(statements.issueToken, [hash, ...tokenValues(token)])
   }
 
   async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
-    const { rows, uncertain } = await this.#attempts.write(statements.issueFirstToken, tokenValues(token, hash))
+    const { rows, uncertain } = await this.#attempts.write(statements.issueFirstToken, [hash, ...tokenValues(token)])
     if (rows.length === 1) return true
     if (!uncertain || (await this.#lookUpToken(hash)) === undefined) return false
     await this.issueToken(token, hash)
@@ -223,46 +220,8 @@ function textOf({ name, tag, idempotencyKey }: KeptPlant): number {
   return rowTextMin + name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
 }
 
-function firstAfter(after: bigint | undefined): bigint {
-  return after === undefined ? idMin : after + 1n
-}
-
 /** A row of a plant, with all its columns. */
 function keptPlantOf(row: IdentifiedPlant): KeptPlant {
   const { id, name, tag, idempotency_key: idempotencyKey } = row as IdentifiedPlant & { readonly idempotency_key: string | null }
   return { id, name, tag, idempotencyKey }
-}
-
-function tokenValues(token: Token, hash: TokenHash): unknown[] {
-  const { id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } = token
-  return [hash, id, account, label, scopes.join(','), createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs]
-}
-
-interface TokenRow {
-  readonly id: string
-  readonly account: string
-  readonly label: string
-  readonly scopes: string
-  readonly created_at_ms: bigint
-  readonly expires_at_ms: bigint | null
-  readonly revoked_at_ms: bigint | null
-  readonly last_used_at_ms: bigint | null
-}
-
-function tokenOf(row: Row): Token {
-  const token = row as unknown as TokenRow
-  return {
-    id: token.id,
-    account: token.account,
-    label: token.label,
-    scopes: token.scopes.split(',') as Scope[],
-    createdAtMs: Number(token.created_at_ms),
-    expiresAtMs: timeOf(token.expires_at_ms),
-    revokedAtMs: timeOf(token.revoked_at_ms),
-    lastUsedAtMs: timeOf(token.last_used_at_ms),
-  }
-}
-
-function timeOf(timeMs: bigint | null): number | null {
-  return timeMs === null ? null : Number(timeMs)
 }

@@ -4,9 +4,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Failure } from '../../domain/failure.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
-import { hashMax, hashMin, type KeptToken, type Scope, type Token, type TokenHash } from '../../domain/token.ts'
+import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.ts'
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
 import { closingOnError, connect, prepareFile, refusal } from './connection.ts'
@@ -15,9 +16,6 @@ import { writerThread } from './writerThread.ts'
 
 /** How often a create is tried anew where the plant in its way is gone when it is looked at. */
 const createRoundsMax = 10
-
-const idMin = -(2n ** 63n)
-const idMax = 2n ** 63n - 1n
 
 /**
  * Parameters that the query planner does not look into. Under ORDER BY or LIMIT it bases its plan on
@@ -73,12 +71,11 @@ export class SqliteStore implements Store {
       `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
     )
     for (const statement of [this.#plant, this.#list, this.#keptList, this.#nthId]) statement.setReadBigInts(true)
-    const columns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
-    const tokens = `select ${columns} from tokens`
+    const tokens = `select ${tokenColumns} from tokens`
     this.#token = database.prepare(`${tokens} where hash = ?`)
     this.#tokenById = database.prepare(`${tokens} where id = ?`)
     this.#keptTokens = database.prepare(
-      `select hash, ${columns} from tokens where hash > ? and hash <= ? order by hash limit ${plannedInteger}`,
+      `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${plannedInteger}`,
     )
     this.#anyToken = database.prepare('select 1 from tokens limit 1')
     this.#tokens = database.prepare(`${tokens} where account = ifnull(?, account) order by created_at_ms, id`)
@@ -127,16 +124,16 @@ export class SqliteStore implements Store {
   }
 
   findToken(hash: TokenHash): Token | undefined {
-    return tokenOf(reading(() => this.#token.get(hash)))
+    return tokenOrNone(reading(() => this.#token.get(hash)))
   }
 
   listTokens(account?: string): readonly Token[] {
-    return reading(() => this.#tokens.all(account ?? null)).map((row) => tokenOf(row) as Token)
+    return reading(() => this.#tokens.all(account ?? null)).map(tokenOf)
   }
 
   keptTokens({ after = hashMin, upTo = hashMax, limit }: TokenRange): readonly KeptToken[] {
-    const rows = reading(() => this.#keptTokens.all(after, upTo, limit)) as unknown as (TokenRow & { hash: TokenHash })[]
-    return rows.map((row) => ({ ...(tokenOf(row) as Token), hash: row.hash }))
+    const rows = reading(() => this.#keptTokens.all(after, upTo, limit)) as unknown as { readonly hash: TokenHash }[]
+    return rows.map((row) => ({ ...tokenOf(row), hash: row.hash }))
   }
 
   hasTokens(): boolean {
@@ -145,7 +142,7 @@ export class SqliteStore implements Store {
 
   async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {
     await this.#write('revokeToken', nowMs, id)
-    return tokenOf(reading(() => this.#tokenById.get(id)))
+    return tokenOrNone(reading(() => this.#tokenById.get(id)))
   }
 
   async noteTokenUse(id: string, usedAtMs: number): Promise<void> {
@@ -202,38 +199,12 @@ function pageOf(
   })
 }
 
-function firstAfter(after: bigint | undefined): bigint {
-  return after === undefined ? idMin : after + 1n
+/** The token that a row may be; a row that is not there is none. */
+function tokenOrNone(row: unknown): Token | undefined {
+  return row === undefined ? undefined : tokenOf(row)
 }
 
+/** A blob travels to the writer in hexadecimal. */
 function tokenParameters(token: Token, hash: TokenHash): [string, ...(string | number | null)[]] {
-  const { id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } = token
-  const hex = Buffer.from(hash).toString('hex')
-  return [hex, id, account, label, scopes.join(','), createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs]
-}
-
-interface TokenRow {
-  readonly id: string
-  readonly account: string
-  readonly label: string
-  readonly scopes: string
-  readonly created_at_ms: number
-  readonly expires_at_ms: number | null
-  readonly revoked_at_ms: number | null
-  readonly last_used_at_ms: number | null
-}
-
-function tokenOf(row: unknown): Token | undefined {
-  if (row === undefined) return undefined
-  const { id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms } = row as TokenRow
-  return {
-    id,
-    account,
-    label,
-    scopes: scopes.split(',') as Scope[],
-    createdAtMs: created_at_ms,
-    expiresAtMs: expires_at_ms,
-    revokedAtMs: revoked_at_ms,
-    lastUsedAtMs: last_used_at_ms,
-  }
+  return [Buffer.from(hash).toString('hex'), ...tokenValues(token)]
 }

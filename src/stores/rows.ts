@@ -1,0 +1,49 @@
+// What both stores keep alike: the bounds of an id, and a token's record as a row.
+import type { Scope, Token } from '../domain/token.ts'
+
+export const idMin = -(2n ** 63n)
+export const idMax = 2n ** 63n - 1n
+
+/** The least id above another, which is not `idMax`. */
+export function firstAfter(after: bigint | undefined): bigint {
+  return after === undefined ? idMin : after + 1n
+}
+
+/** The columns of a token's record beside its hash, in the order of `tokenValues`. */
+export const tokenColumns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
+
+export function tokenValues(token: Token): [string, string, string, string, number, ...(number | null)[]] {
+  const { id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } = token
+  return [id, account, label, scopes.join(','), createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs]
+}
+
+/** Times come as the driver has 64-bit integers. */
+interface TokenRow {
+  readonly id: string
+  readonly account: string
+  readonly label: string
+  readonly scopes: string
+  readonly created_at_ms: number | bigint
+  readonly expires_at_ms: number | bigint | null
+  readonly revoked_at_ms: number | bigint | null
+  readonly last_used_at_ms: number | bigint | null
+}
+
+/** The token in a row with all of `tokenColumns`. */
+export function tokenOf(row: unknown): Token {
+  const { id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms } = row as TokenRow
+  return {
+    id,
+    account,
+    label,
+    scopes: scopes.split(',') as Scope[],
+    createdAtMs: Number(created_at_ms),
+    expiresAtMs: timeOf(expires_at_ms),
+    revokedAtMs: timeOf(revoked_at_ms),
+    lastUsedAtMs: timeOf(last_used_at_ms),
+  }
+}
+
+function timeOf(timeMs: number | bigint | null): number | null {
+  return timeMs === null ? null : Number(timeMs)
+}
