@@ -14,7 +14,7 @@ import { match, type Route } from './match.ts'
 import { queryValues } from './query.ts'
 import { readBody, requireJson } from './readBody.ts'
 import { asFailure, refuse } from './refuse.ts'
-import type { Reply } from './reply.ts'
+import { type Reply, withHeaders } from './reply.ts'
 import { respond } from './respond.ts'
 
 export function answerer(context: Context): (request: Request) => Promise<Response> {
@@ -48,11 +48,13 @@ function beginEntry({ method }: Request, requestId: string): RequestEntry {
   return { startedMs: performance.now(), requestId, method, route: undefined, account: undefined }
 }
 
-async function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
+function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
-  const caller = await turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
-  requireScope(caller, scope)
-  return caller
+  return turn.share(`${scope} ${authorization}`, async () => {
+    const caller = await identify(authorization, store, nowMs())
+    requireScope(caller, scope)
+    return caller
+  })
 }
 
 async function readJsonBody(request: Request, { bodyBytesMax }: Limits): Promise<JsonValue> {
@@ -86,7 +88,7 @@ function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limi
 function withOwnHeaders(reply: Reply, requestId: string | undefined, closing: boolean): Reply {
   if (requestId === undefined && !closing) return reply
   const own = { ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }), ...(closing ? { Connection: 'close' } : {}) }
-  return { ...reply, headers: { ...reply.headers, ...own } }
+  return { ...reply, headers: withHeaders(reply.headers, own) }
 }
 
 function sentRequestId(headers: Headers): string | undefined {

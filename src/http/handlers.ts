@@ -10,7 +10,7 @@ import type { Plant } from '../domain/plant.ts'
 import type { Context } from './context.ts'
 import type { Route } from './match.ts'
 import type { Page } from './pages.ts'
-import { bareHeaders, jsonHeaders, type Reply } from './reply.ts'
+import { bareHeaders, jsonHeaders, type Reply, withHeaders } from './reply.ts'
 
 type CallerOf<Id extends OperationId> = (typeof operations)[Id]['access'] extends 'public' ? undefined : Caller
 
@@ -29,15 +29,14 @@ export const handlers: Handlers = {
     return json('createPlant', plantJson(await createPlant(context.store, caller.account, plant)))
   },
 
-  async listPlants({ context, caller, input }) {
+  listPlants({ context, caller, input }) {
     const { limit, after } = input
-    const list = await context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
-      const found = await listPlants(context.store, caller.account, input)
-      return 'plants' in found ? { next: found.next, whole: `[${plantsJson(found.plants)}]` } : found
+    return context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
+      const list = await listPlants(context.store, caller.account, input)
+      const headers = list.next === undefined ? jsonHeaders : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
+      const body = 'plants' in list ? `[${plantsJson(list.plants)}]` : streamed(list.pages)
+      return { status: operations.listPlants.success.status, headers, body }
     })
-    const headers = list.next === undefined ? jsonHeaders : { ...jsonHeaders, Link: nextLink(list.next, limit) }
-    const body = 'whole' in list ? list.whole : streamed(list.pages)
-    return { status: operations.listPlants.success.status, headers, body }
   },
 
   async deletePlant({ context, caller, input }) {
@@ -55,7 +54,7 @@ export const handlers: Handlers = {
 
   home: () => ({
     status: operations.home.success.status,
-    headers: { ...bareHeaders, Location: operations.docs.path },
+    headers: withHeaders(bareHeaders, { Location: operations.docs.path }),
     body: null,
   }),
   openapi: ({ context }) => page('openapi', context.pages.openapi),
@@ -65,7 +64,7 @@ export const handlers: Handlers = {
 
   options: ({ route }) => ({
     status: operations.options.success.status,
-    headers: { ...bareHeaders, Allow: route.allow },
+    headers: withHeaders(bareHeaders, { Allow: route.allow }),
     body: null,
   }),
 }
@@ -78,13 +77,18 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-async function* streamed(pages: AsyncIterable<readonly Plant[]>): AsyncGenerator<string> {
-  let before = '['
-  for await (const plants of pages) {
-    yield before + plantsJson(plants)
-    before = ','
+/** A list's text in parts; who shares it iterates for himself. */
+function streamed(pages: AsyncIterable<readonly Plant[]>): AsyncIterable<string> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      let before = '['
+      for await (const plants of pages) {
+        yield before + plantsJson(plants)
+        before = ','
+      }
+      yield before === '[' ? '[]' : ']'
+    },
   }
-  yield before === '[' ? '[]' : ']'
 }
 
 async function page(id: OperationId, { headers, body }: Page): Promise<Reply> {

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { openapiText } from '../contract/openapi.ts'
 import { operations } from '../contract/operations.ts'
-import { pageHeaders } from './reply.ts'
+import { pageHeaders, withHeaders } from './reply.ts'
 
 export interface Page {
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly body: () => string | Promise<Uint8Array<ArrayBuffer>>
 }
 
@@ -46,7 +46,7 @@ export function loadPages(): Pages {
 }
 
 function fixed(body: string, media: string | undefined, headers: Readonly<Record<string, string>> = {}): Page {
-  return { headers: { ...pageHeaders(media), ...headers }, body: () => body }
+  return { headers: withHeaders(pageHeaders(media), headers), body: () => body }
 }
 
 function asset(name: string): string {

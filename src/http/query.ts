@@ -3,11 +3,17 @@
 /** All values under a name, in their order. */
 export function queryValues(query: string, name: string): readonly string[] {
   // URLSearchParams costs as much as reading a page from the store; without escapes it is not needed.
-  if (/[%+]/.test(query)) return new URLSearchParams(query).getAll(name)
+  if (query.includes('%') || query.includes('+')) return new URLSearchParams(query).getAll(name)
   const values: string[] = []
-  for (const part of query.split('&')) {
-    const equals = part.indexOf('=')
-    if ((equals === -1 ? part : part.slice(0, equals)) === name) values.push(equals === -1 ? '' : part.slice(equals + 1))
+  for (let start = 0; start < query.length; ) {
+    const next = query.indexOf('&', start)
+    const end = next === -1 ? query.length : next
+    if (query.startsWith(name, start)) {
+      const nameEnd = start + name.length
+      if (nameEnd === end) values.push('')
+      else if (query.charAt(nameEnd) === '=') values.push(query.slice(nameEnd + 1, end))
+    }
+    start = end + 1
   }
   return values
 }

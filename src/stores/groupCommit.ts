@@ -11,6 +11,11 @@ const batchTextMax = 4 * 1024 * 1024
 /** Most text of writes that are not settled; beyond that a write is refused rather than memory filled. */
 const waitingTextMax = 64 * 1024 * 1024
 
+/** The part of a commit's duration that the next one may wait for writers to return. */
+const returnShare = 1 / 4
+/** Shorter commits are not waited for: to read and answer the requests of a batch takes as long. */
+const longCommitMs = 2
+
 /** The room that the unsettled writes of a store share. */
 export class WaitingRoom {
   #text = 0
@@ -76,13 +81,30 @@ export class GroupCommit<Write, Outcome> {
 
   async #commitAll(): Promise<void> {
     // The requests that were read together with this one join its batch.
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
     while (this.#waiting.length > 0) {
       this.#refuseOverdue()
-      await this.#commitBatch(this.#takeBatch())
+      const startMs = performance.now()
+      const batch = this.#takeBatch()
+      await this.#commitBatch(batch)
+      await this.#awaitReturn(batch.length, startMs)
     }
     this.#committing = undefined
     this.#options.onIdle?.()
+  }
+
+  /**
+   * Those whose writes are settled often write again at once. Where the next batch leaves without them, all writers
+   * fall into two halves for good, each of which waits for the commit of the other. So after a long commit they
+   * are waited for, a part of its time at most, unless what came meanwhile shows that writers do not come at once.
+   */
+  async #awaitReturn(settled: number, startMs: number): Promise<void> {
+    const nowMs = performance.now()
+    const waitMaxMs = (nowMs - startMs) * returnShare
+    const lastCameMs = this.#waiting.at(-1)?.submittedMs ?? startMs
+    if (nowMs - startMs < longCommitMs || lastCameMs - startMs > waitMaxMs) return
+    const everybody = settled + this.#waiting.length
+    while (everybody > 1 && this.#waiting.length < everybody && performance.now() < nowMs + waitMaxMs) await nextTurn()
   }
 
   async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<void> {
@@ -135,4 +157,8 @@ export class GroupCommit<Write, Outcome> {
     this.#waiting = [...later, ...this.#waiting.slice(next)]
     return batch
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -14,6 +14,19 @@ function groupCommit(through: Channel): GroupCommit<Write, Outcome> {
   return new GroupCommit(commitThrough(through), { room: new WaitingRoom(), textOf })
 }
 
+const slowCommitMs = 40
+
+function slowGroup(commit: (batch: readonly string[]) => Promise<void>): GroupCommit<string, string> {
+  return new GroupCommit(
+    async (batch) => {
+      await commit(batch)
+      await Bun.sleep(slowCommitMs)
+      return batch
+    },
+    { room: new WaitingRoom(), textOf: ({ length }) => length },
+  )
+}
+
 describe('group commit', () => {
   test('puts the writes that arrive together, and those that arrive during a commit, into one batch each', async () => {
     const batches: number[] = []
@@ -29,6 +42,30 @@ describe('group commit', () => {
     await Promise.all(Array.from({ length: 3 }, () => group.submit(write)))
     await group.finish()
     expect(batches).toEqual([3, 5])
+  })
+
+  test('waits after a long commit for the writers that it settled, so that they and the others become one batch', async () => {
+    const batches: number[] = []
+    const group = slowGroup(async (batch) => void batches.push(batch.length))
+    const writeOften = async (): Promise<void> => {
+      for (let written = 0; written < 5; written += 1) await group.submit('x')
+    }
+    const first = [writeOften(), writeOften()]
+    await Bun.sleep(1)
+    await Promise.all([...first, writeOften(), writeOften()])
+    expect(batches.slice(0, 4)).toEqual([2, 4, 4, 4])
+  })
+
+  test('waits for nobody where writers come one by one', async () => {
+    const order: string[] = []
+    const group = slowGroup(async () => void order.push('commit'))
+    const first = [group.submit('x'), group.submit('x')]
+    await Bun.sleep(slowCommitMs / 2)
+    const late = group.submit('x')
+    await Promise.all(first)
+    await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
+    await late
+    expect(order).toEqual(['commit', 'commit', 'turn of others'])
   })
 
   test('keeps writes with one key apart, each in a batch of its own, while others go ahead', async () => {
