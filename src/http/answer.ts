@@ -50,7 +50,7 @@ function beginEntry({ method }: Request, requestId: string): RequestEntry {
 
 function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
-  return turn.share(`${scope} ${authorization}`, async () => {
+  return turn.share(`caller ${scope} ${authorization}`, async () => {
     const caller = await identify(authorization, store, nowMs())
     requireScope(caller, scope)
     return caller

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { openapiText } from '../contract/openapi.ts'
 import { operations } from '../contract/operations.ts'
-import { pageHeaders, withHeaders } from './reply.ts'
+import { pageHeaders, type SharedHeaders, withHeaders } from './reply.ts'
 
 export interface Page {
-  readonly headers: Headers
+  readonly headers: SharedHeaders
   readonly body: () => string | Promise<Uint8Array<ArrayBuffer>>
 }
 

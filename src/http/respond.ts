@@ -1,5 +1,5 @@
 // Last step: a reply becomes a Response, and its end is told once, with the bytes that were sent.
-import type { Reply } from './reply.ts'
+import { type Reply, responseInit } from './reply.ts'
 
 /** How an answer ended: `complete` is false where the client left or a list broke off, for which there is a `cause`. */
 export interface Ending {
@@ -8,15 +8,17 @@ export interface Ending {
   readonly cause?: unknown
 }
 
-export function respond(request: Request, { status, headers, body }: Reply, ended: (ending: Ending) => void): Response {
+export function respond(request: Request, reply: Reply, ended: (ending: Ending) => void): Response {
+  const { body } = reply
+  const init = responseInit(reply)
   const head = request.method === 'HEAD'
   if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
     ended({ bytes: head || body === null ? 0 : Buffer.byteLength(body), complete: true })
-    return new Response(body, { status, headers })
+    return new Response(body, init)
   }
-  if (!head) return new Response(stream(body, ended), { status, headers })
+  if (!head) return new Response(stream(body, ended), init)
   ended({ bytes: 0, complete: true })
-  return new Response(new ReadableStream(), { status, headers })
+  return new Response(new ReadableStream(), init)
 }
 
 const encoder = new TextEncoder()

@@ -1,6 +1,7 @@
 // The edge to the network, and the only file that knows Bun.serve.
 import type { Log } from '../log.ts'
 import { asFailure, refuse } from './refuse.ts'
+import { responseInit } from './reply.ts'
 
 /** A server that could not start: `message` is one sentence for the operator. */
 export class ListenRefused extends Error {}
@@ -36,8 +37,8 @@ export function listen(
       fetch: answer,
       error: (cause) => {
         log.failure('An answer could not be made.', { cause })
-        const { status, headers, body } = refuse(asFailure(cause))
-        return new Response(body as string, { status, headers })
+        const reply = refuse(asFailure(cause))
+        return new Response(reply.body as string, responseInit(reply))
       },
     }),
   )

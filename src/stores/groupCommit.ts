@@ -13,6 +13,7 @@ const waitingTextMax = 64 * 1024 * 1024
 
 /** The part of a commit's duration that the next one may wait for writers to return. */
 const returnShare = 1 / 4
+const returnMaxMs = 5
 /** Shorter commits are not waited for: to read and answer the requests of a batch takes as long. */
 const longCommitMs = 2
 
@@ -55,6 +56,7 @@ export class GroupCommit<Write, Outcome> {
   readonly #options: GroupCommitOptions<Write>
   #waiting: Waiting<Write, Outcome>[] = []
   #committing: Promise<void> | undefined
+  #awaited: { readonly everybody: number; readonly resolve: () => void } | undefined
 
   constructor(commit: Commit<Write, Outcome>, options: GroupCommitOptions<Write>) {
     this.#commit = commit
@@ -70,6 +72,7 @@ export class GroupCommit<Write, Outcome> {
     const submittedMs = performance.now()
     return new Promise((resolve, reject) => {
       this.#waiting.push({ write, submittedMs, resolve, reject })
+      if (this.#waiting.length === this.#awaited?.everybody) this.#awaited.resolve()
       this.#committing ??= this.#commitAll()
     })
   }
@@ -81,13 +84,12 @@ export class GroupCommit<Write, Outcome> {
 
   async #commitAll(): Promise<void> {
     // The requests that were read together with this one join its batch.
-    await nextTurn()
+    await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0) {
       this.#refuseOverdue()
       const startMs = performance.now()
-      const batch = this.#takeBatch()
-      await this.#commitBatch(batch)
-      await this.#awaitReturn(batch.length, startMs)
+      const settled = await this.#commitBatch(this.#takeBatch())
+      await this.#awaitReturn(settled, startMs)
     }
     this.#committing = undefined
     this.#options.onIdle?.()
@@ -99,23 +101,31 @@ export class GroupCommit<Write, Outcome> {
    * are waited for, a part of its time at most, unless what came meanwhile shows that writers do not come at once.
    */
   async #awaitReturn(settled: number, startMs: number): Promise<void> {
-    const nowMs = performance.now()
-    const waitMaxMs = (nowMs - startMs) * returnShare
-    const lastCameMs = this.#waiting.at(-1)?.submittedMs ?? startMs
-    if (nowMs - startMs < longCommitMs || lastCameMs - startMs > waitMaxMs) return
-    const everybody = settled + this.#waiting.length
-    while (everybody > 1 && this.#waiting.length < everybody && performance.now() < nowMs + waitMaxMs) await nextTurn()
+    const tookMs = performance.now() - startMs
+    const waitMaxMs = Math.min(tookMs * returnShare, returnMaxMs)
+    const lastCameMs = (this.#waiting.at(-1)?.submittedMs ?? startMs) - startMs
+    const everybody = Math.min(settled + this.#waiting.length, batchWritesMax)
+    if (settled === 0 || everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
+    if (this.#waiting.length >= everybody) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMaxMs)
+      this.#awaited = { everybody, resolve: () => resolve(clearTimeout(timer)) }
+    })
+    this.#awaited = undefined
   }
 
-  async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<void> {
-    if (batch.length === 0) return
+  /** Answers how many writes it settled with an outcome. */
+  async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<number> {
+    if (batch.length === 0) return 0
     try {
       const outcomes = await this.#commit(batch.map(({ write }) => write))
       batch.forEach(({ resolve }, index) => {
         resolve(outcomes[index] as Outcome)
       })
+      return batch.length
     } catch (failure) {
       for (const { reject } of batch) reject(failure)
+      return 0
     } finally {
       this.#leaveRoom(batch)
     }
@@ -157,8 +167,4 @@ export class GroupCommit<Write, Outcome> {
     this.#waiting = [...later, ...this.#waiting.slice(next)]
     return batch
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -194,6 +194,19 @@ describe('every answer', () => {
       }
       expect((await service.call('GET', '/livez')).headers.get('x-request-id')).toBeNull()
     }))
+
+  test('keeps the headers of requests apart that share what they read', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      for (const id of [1, 2]) await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"Monstera deliciosa"}` })
+      const ids = Array.from({ length: 60 }, (_, index) => (index % 3 === 0 ? null : `trace-${index}`))
+      const answers = await Promise.all(
+        ids.map((id) => service.call('GET', '/plants?limit=1', { token, headers: id === null ? {} : { 'X-Request-Id': id } })),
+      )
+      expect(answers.map(({ headers }) => headers.get('x-request-id'))).toEqual(ids)
+      for (const { headers } of answers) expect(headers.get('link')).toMatch(/^<[^>]+>; rel="next"$/)
+      expect((await service.call('GET', '/plants', { token })).headers.get('link')).toBeNull()
+    }))
 })
 
 describe('beside the operations', () => {

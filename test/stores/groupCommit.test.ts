@@ -68,6 +68,24 @@ describe('group commit', () => {
     expect(order).toEqual(['commit', 'commit', 'turn of others'])
   })
 
+  test('waits for nobody after a commit that failed', async () => {
+    const order: string[] = []
+    const group = slowGroup(async () => {
+      order.push('commit')
+      if (order.length === 1) {
+        await Bun.sleep(slowCommitMs)
+        throw new Error('the disk is gone')
+      }
+    })
+    const first = Promise.allSettled([group.submit('x'), group.submit('x')])
+    await Bun.sleep(1)
+    const early = group.submit('x')
+    await first
+    await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
+    await early
+    expect(order).toEqual(['commit', 'commit', 'turn of others'])
+  })
+
   test('keeps writes with one key apart, each in a batch of its own, while others go ahead', async () => {
     const batches: string[][] = []
     const group = new GroupCommit<string, number>(
