@@ -11,7 +11,7 @@ import { Nodes } from '../src/stores/postgres/nodes.ts'
 import { statements } from '../src/stores/postgres/statements.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { locationOf, prepare } from '../test/support/stores.ts'
-import { median } from './report.ts'
+import { median } from './statistics.ts'
 
 const rounds = 5
 const roundMs = 1500

@@ -10,7 +10,7 @@ import { connect, prepareFile } from '../src/stores/sqlite/connection.ts'
 import { migrate } from '../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../src/stores/sqlite/store.ts'
 import { writerThread } from '../src/stores/sqlite/writerThread.ts'
-import { median } from './report.ts'
+import { median } from './statistics.ts'
 
 const rounds = 5
 const roundMs = 1500

@@ -1,69 +1,89 @@
-// Loads a server with wrk (Debian package "wrk") and reads what it measured.
-import { spawn, spawnSync } from 'node:child_process'
+// Loads a server with wrk (Debian package "wrk"): a closed loop, in which each connection asks again as
+// soon as it is answered. It shows how much a server can do.
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loaderCore, runPinned } from './cores.ts'
+import { creates, requestParts, type Step, stockOffset, type Workload } from './workloads.ts'
 
 export interface Load {
   readonly url: string
+  /** Who asks, in turn; one asks in most measurements. */
+  readonly tokens: readonly string[]
+  readonly workload: Workload
+  /** Where the ids of this run begin. */
+  readonly base: number
   readonly connections: number
+  /** wrk takes whole seconds. */
   readonly seconds: number
-  /** A Lua function body that answers one request; `n` counts the requests of this run from 1, `json` are headers for a body. */
-  readonly request: string
-  readonly token: string
 }
 
 export interface Measured {
   readonly requests: number
   readonly requestsPerSecond: number
+  /** wrk corrects its latencies: to one that took longer than the mean it adds those that would have been due meanwhile. */
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
 }
 
-/** Whether wrk and taskset, which pins programs to a core, are there; else a sentence that says what to do. */
+/** What of the programs that a benchmark needs is not there, as a sentence that says what to do. */
 export function missingTools(): string | undefined {
-  const missing = ['wrk', 'taskset'].filter((tool) => spawnSync('which', [tool]).status !== 0)
+  const packages = { wrk: 'wrk', taskset: 'util-linux', curl: 'curl', cc: 'gcc libc6-dev' }
+  const missing = Object.entries(packages).filter(([tool]) => spawnSync('which', [tool]).status !== 0)
   if (missing.length === 0) return undefined
-  return `The benchmark needs ${missing.join(' and ')}: on Debian, apt-get install wrk util-linux.`
+  const names = missing.map(([tool]) => tool).join(', ')
+  return `The benchmark needs ${names}: on Debian, apt-get install ${missing.map(([, name]) => name).join(' ')}.`
 }
 
-/** Runs wrk on a core of its own. Rejects where any answer was no success, because then nothing was measured. */
-export async function load({ url, connections, seconds, request, token }: Load, core: number): Promise<Measured> {
+/** Rejects where any answer was no success, because then nothing was measured. */
+export async function load({ url, tokens, workload, base, connections, seconds }: Load): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
   const script = join(folder, 'load.lua')
-  writeFileSync(script, lua(request, token))
-  const args = [
-    '-c',
-    String(core),
-    'wrk',
-    '-t1',
-    `-c${connections}`,
-    `-d${seconds}`,
-    '--timeout',
-    '10s',
-    '--latency',
-    '-s',
-    script,
-    url,
-  ]
-  const output = await outputOf('taskset', args)
-  rmSync(folder, { recursive: true })
-  return read(output)
+  writeFileSync(script, lua(workload, new URL(url).host, tokens, base))
+  const options = ['-t1', `-c${connections}`, `-d${seconds}`, '--timeout', '10s', '--latency', '-s', script, url]
+  try {
+    return read(await runPinned(['wrk', ...options], loaderCore))
+  } catch (cause) {
+    throw new Error(`${workload.name} from ${connections} connections: ${(cause as Error).message}`, { cause })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
-/** One thread sends; done() prints what it measured as JSON, with every answer that was not 2xx counted. */
-function lua(request: string, token: string): string {
+/** Creates the plants that a workload deletes, where it is one that does. */
+export async function stock({ workload, base, ...rest }: Omit<Load, 'seconds'>): Promise<void> {
+  if (!workload.steps.some(({ ofStock }) => ofStock)) return
+  await load({ ...rest, workload: creates, base: base + stockOffset, seconds: 1 })
+}
+
+/** stepAt, in Lua. done() prints what wrk measured as JSON, with every answer of 400 or above and every broken connection counted. */
+function lua({ steps }: Workload, host: string, tokens: readonly string[], base: number): string {
+  const requestOf = (step: Step, token: string): string =>
+    luaTable(requestParts(step, host, token).map((text) => JSON.stringify(text)))
+  const requests = tokens.map((token) => luaTable(steps.map((step) => requestOf(step, token))))
   return `
-local n = 0
-wrk.headers["Authorization"] = "Bearer ${token}"
-local json = { ["Authorization"] = "Bearer ${token}", ["Content-Type"] = "application/json" }
-function request() n = n + 1; ${request} end
+local requests = ${luaTable(requests)}
+local ofStock = ${luaTable(steps.map(({ ofStock = false }) => String(ofStock)))}
+local n = -2 -- wrk asks once before it sends anything
+function request()
+  n = n + 1
+  local index = n % #ofStock + 1
+  local number = ofStock[index] and ${stockOffset} + math.floor(n / #ofStock) or n
+  local parts = requests[n % #requests + 1][index]
+  if #parts == 1 then return parts[1] end
+  return parts[1] .. string.format("%d", ${base} + number) .. parts[2]
+end
 function done(summary, latency)
   local bad = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout
   io.write(string.format('{"requests":%d,"durationUs":%d,"bad":%d,"p50Us":%d,"p99Us":%d,"p999Us":%d}\\n',
     summary.requests, summary.duration, bad, latency:percentile(50), latency:percentile(99), latency:percentile(99.9)))
 end`
+}
+
+function luaTable(items: readonly string[]): string {
+  return `{${items.join(',')}}`
 }
 
 function read(output: string): Measured {
@@ -78,19 +98,4 @@ function read(output: string): Measured {
     p99Ms: Number(p99Us) / 1000,
     p999Ms: Number(p999Us) / 1000,
   }
-}
-
-function outputOf(program: string, args: readonly string[]): Promise<string> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  child.stdout.on('data', (data) => {
-    output += data
-  })
-  child.stderr.on('data', (data) => {
-    output += data
-  })
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', () => resolve(output))
-  })
 }

@@ -15,11 +15,11 @@ export interface Contender {
 const folder = fileURLToPath(new URL('.', import.meta.url))
 const bun = fileURLToPath(new URL('../../scripts/bun', import.meta.url))
 /** Node as this package pins it: where npm unpacks its program, so that no install script has to put it elsewhere. */
-const node = `${folder}node_modules/node-${process.platform}-${process.arch}/bin/node`
+export const peerNode = `${folder}node_modules/node-${process.platform}-${process.arch}/bin/node`
 const production = { NODE_ENV: 'production' }
 
 function onNode(name: string, file: string, store: Contender['store'], environment = {}): Contender {
-  return { name, command: node, args: [`${folder}${file}`], environment: { ...production, ...environment }, store }
+  return { name, command: peerNode, args: [`${folder}${file}`], environment: { ...production, ...environment }, store }
 }
 
 function onBun(name: string, file: string): Contender {

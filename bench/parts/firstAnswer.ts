@@ -1,0 +1,81 @@
+// How soon a start answers its first list of 20, and what the process holds in memory then.
+import { type Bench, rotated } from '../bench.ts'
+import { seedPlants, seedTokens } from '../seed.ts'
+import { type BenchServer, ceiling, service, sqlitePeers, startService } from '../servers.ts'
+import { median } from '../statistics.ts'
+
+const rounds = 7
+const manyPlants = 1_000_000
+/** After this, nothing that a start has begun is under way any more. */
+const idleAfterMs = 1000
+const pollMs = 1
+
+export interface FirstAnswer {
+  readonly contender: string
+  readonly plants: number
+  readonly firstAnswerMs: number
+  readonly idleMiB: number
+}
+
+export async function measureFirstAnswers(bench: Bench): Promise<readonly FirstAnswer[]> {
+  const results: FirstAnswer[] = []
+  const cases = await casesOf(bench)
+  const rows = cases.map(({ contender, plants }) => ({
+    contender,
+    plants,
+    firstAnswerMs: [] as number[],
+    idleMiB: [] as number[],
+  }))
+  for (let round = 0; round < rounds; round += 1) {
+    for (const index of rotated([...cases.keys()], round)) {
+      const { contender, start } = cases[index] as Case
+      bench.tell(`start ${round + 1} of ${rounds}: ${contender}`)
+      const server = await start()
+      try {
+        rows[index]?.firstAnswerMs.push(await firstAnswerMs(server))
+        await Bun.sleep(idleAfterMs)
+        rows[index]?.idleMiB.push(server.residentMiB())
+      } finally {
+        await server.stop()
+      }
+    }
+  }
+  for (const { contender, plants, firstAnswerMs: answers, idleMiB } of rows)
+    results.push({ contender, plants, firstAnswerMs: median(answers), idleMiB: median(idleMiB) })
+  return results
+}
+
+interface Case {
+  readonly contender: string
+  readonly plants: number
+  readonly start: () => Promise<BenchServer>
+}
+
+/** The service's stores hold a token already: without one there is no list. The peers take theirs at the start. */
+async function casesOf(bench: Bench): Promise<readonly Case[]> {
+  const ofService = async (plants: number): Promise<Case> => {
+    const path = bench.newStore()
+    const [token = ''] = await seedTokens(path, 1)
+    seedPlants(path, 0, plants, plants)
+    return { contender: service.name, plants, start: async () => ({ ...(await startService(`sqlite:${path}`)), token }) }
+  }
+  const others = [ceiling, ...sqlitePeers].map((contender): Case => {
+    const path = bench.newStore()
+    return { contender: contender.name, plants: 0, start: () => contender.start(path) }
+  })
+  return [await ofService(0), await ofService(manyPlants), ...others]
+}
+
+async function firstAnswerMs({ url, token, startedMs }: BenchServer): Promise<number> {
+  for (;;) {
+    const response = await fetch(`${url}/plants?limit=20`, { headers: { Authorization: `Bearer ${token}` } }).catch(
+      () => undefined,
+    )
+    if (response?.ok) {
+      await response.text()
+      return performance.now() - startedMs
+    }
+    if (performance.now() - startedMs > 10_000) throw new Error(`${url} gives no list: ${response?.status}`)
+    await Bun.sleep(pollMs)
+  }
+}
