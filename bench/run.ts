@@ -63,16 +63,14 @@ async function main(): Promise<void> {
 async function measure(chosen: readonly Part[] | 'quick'): Promise<Results> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
   const tell = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
+  // Also where a signal ends it.
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = new Bench(folder, tell)
-  try {
-    const results: Results = { machine: await describeMachine(folder) }
-    if (chosen === 'quick') return { ...results, throughput: await measureThroughput(bench, quickThroughput) }
-    for (const name of chosen) await measurePart(name, bench, results)
-    return results
-  } finally {
-    tell('')
-    rmSync(folder, { recursive: true })
-  }
+  const results: Results = { machine: await describeMachine(folder) }
+  if (chosen === 'quick') results.throughput = await measureThroughput(bench, quickThroughput)
+  else for (const name of chosen) await measurePart(name, bench, results)
+  tell('')
+  return results
 }
 
 /** What one part finds is kept where another fails. */
@@ -85,7 +83,8 @@ async function measurePart(name: Part, bench: Bench, results: Results): Promise<
   }
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
+process.on('SIGINT', () => process.exit(130))
+process.on('SIGTERM', () => process.exit(143))
 try {
   await main()
 } catch (error) {
