@@ -105,7 +105,7 @@ export class GroupCommit<Write, Outcome> {
     const waitMaxMs = Math.min(tookMs * returnShare, returnMaxMs)
     const lastCameMs = (this.#waiting.at(-1)?.submittedMs ?? startMs) - startMs
     const everybody = Math.min(settled + this.#waiting.length, batchWritesMax)
-    if (settled === 0 || everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
+    if (everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
     if (this.#waiting.length >= everybody) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, waitMaxMs)

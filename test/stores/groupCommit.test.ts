@@ -48,7 +48,11 @@ describe('group commit', () => {
     const batches: number[] = []
     const group = slowGroup(async (batch) => void batches.push(batch.length))
     const writeOften = async (): Promise<void> => {
-      for (let written = 0; written < 5; written += 1) await group.submit('x')
+      for (let written = 0; written < 5; written += 1) {
+        await group.submit('x')
+        // As long as an answer and the next request take.
+        await Bun.sleep(1)
+      }
     }
     const first = [writeOften(), writeOften()]
     await Bun.sleep(1)
