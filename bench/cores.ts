@@ -10,15 +10,8 @@ export function pinned(command: readonly string[], core: number): [string, strin
 }
 
 /** Runs a program to its end and gives what it printed; rejects, with what it said, where it fails. */
-export function runPinned(
-  command: readonly string[],
-  core: number,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const child = spawn(...pinned(command, core), {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+export function runPinned(command: readonly string[], core: number): Promise<string> {
+  const child = spawn(...pinned(command, core), { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   let errors = ''
   child.stdout?.on('data', (data) => {

@@ -24,7 +24,7 @@ export interface WholeList {
   readonly megabytesPerSecond: number
   /** Beyond what the process held before its first request: the runtime compiles the code meanwhile. */
   readonly peakAboveFreshMiB: number
-  /** Beyond what the process held that had answered others for a while and then rested. */
+  /** Beyond what the process held that had answered lists of 20, and such lists, for a while and then rested. */
   readonly peakAboveUsedMiB: number
   /** Of lists of 20 beside it, at a constant rate. */
   readonly others: Pick<Outcome, 'p50Ms' | 'p99Ms' | 'maxMs'>
