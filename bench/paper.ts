@@ -1,9 +1,9 @@
 // scripts/bun bench/paper.ts: makes the plots of docs/benchmarks.md from docs/benchmarks/results.json, which is
 // what `npm run bench -- --json` printed, and prints its tables.
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { Results } from './parts.ts'
 import { plots } from './plots.ts'
 import { report } from './report.ts'
-import type { Results } from './run.ts'
 
 const folder = new URL('../docs/benchmarks/', import.meta.url)
 const results = JSON.parse(readFileSync(new URL('results.json', folder), 'utf8')) as Results

@@ -2,9 +2,9 @@
 import type { Growth } from './parts/growth.ts'
 import type { Latency } from './parts/latency.ts'
 import { storageName, type Throughput } from './parts/throughput.ts'
+import type { Results } from './parts.ts'
 import { type Bar, barPlot, type LineSeries, linePlot } from './plot.ts'
 import { contenders } from './report.ts'
-import type { Results } from './run.ts'
 import { ceiling } from './servers.ts'
 import { median, ratiosWithinRounds } from './statistics.ts'
 

@@ -7,7 +7,7 @@ import type { PostgresCreates } from './parts/postgres.ts'
 import type { ListsBesideCreates, SlowDisk } from './parts/slowDisk.ts'
 import type { Throughput } from './parts/throughput.ts'
 import type { WholeList } from './parts/wholeList.ts'
-import type { Results } from './run.ts'
+import type { Results } from './parts.ts'
 import { ceiling, service } from './servers.ts'
 import { median, ratiosWithinRounds } from './statistics.ts'
 

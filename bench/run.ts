@@ -6,33 +6,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './bench.ts'
 import { describeMachine } from './machine.ts'
-import { measureFirstAnswers } from './parts/firstAnswer.ts'
-import { measureGrowth } from './parts/growth.ts'
-import { measureLatency } from './parts/latency.ts'
-import { measurePostgres } from './parts/postgres.ts'
-import { measureSlowDisk } from './parts/slowDisk.ts'
-import { fullThroughput, measureThroughput, quickThroughput } from './parts/throughput.ts'
-import { measureWholeLists } from './parts/wholeList.ts'
+import { measureThroughput, quickThroughput } from './parts/throughput.ts'
+import { type Part, parts, type Results } from './parts.ts'
 import { report } from './report.ts'
 import { peers } from './servers.ts'
 import { missingTools } from './wrk.ts'
-
-const parts = {
-  throughput: (bench: Bench) => measureThroughput(bench, fullThroughput),
-  latency: measureLatency,
-  'first-answer': measureFirstAnswers,
-  growth: measureGrowth,
-  'whole-list': measureWholeLists,
-  'slow-disk': measureSlowDisk,
-  postgres: measurePostgres,
-} as const
-
-type Part = keyof typeof parts
-
-/** What was measured, by part; only of the parts that were asked for. */
-export type Results = { machine: Readonly<Record<string, string>> } & {
-  [Name in Part]?: Awaited<ReturnType<(typeof parts)[Name]>>
-}
 
 const usage = `Usage: npm run bench -- [PART ...] [--quick] [--json]
 

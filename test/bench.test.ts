@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Order, Outcome } from '../bench/openLoop.ts'
+import type { Results } from '../bench/parts.ts'
 import { plots } from '../bench/plots.ts'
-import type { Results } from '../bench/run.ts'
 import {
   creates,
   deletes,
