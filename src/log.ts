@@ -2,20 +2,23 @@
 // text on a terminal. A line costs the request a string; the writing happens elsewhere, in bulk.
 import { write } from 'node:fs'
 
-/** A request while it is under way. `route` is the path template, `account` who was recognised. */
+/** A request while it is under way. `client` is an address, `route` the path template, `account` who was recognised. */
 export interface RequestEntry {
   readonly startedMs: number
   readonly requestId: string
   readonly method: string
+  readonly client: string | undefined
   route: string | undefined
   account: string | undefined
 }
 
 export interface Log {
-  /** One line when a request is answered. `complete` is false where the answer broke off. */
-  request(entry: RequestEntry, status: number, ending: { readonly bytes: number; readonly complete: boolean }): void
+  /** One line when a request has ended. `status` is absent if nothing was sent, `complete` is false if the answer broke off. */
+  request(entry: RequestEntry, status: number | undefined, ending: { readonly bytes: number; readonly complete: boolean }): void
   /** What went wrong, with its cause, for the operator alone. */
   failure(message: string, details: { readonly requestId?: string; readonly cause: unknown }): void
+  /** Something the operator should look at, with what caused it. */
+  warn(message: string, cause?: unknown): void
   /** Something the operator should know. */
   note(message: string): void
   /** Writes what is left; gives up on a reader that does not take it within a second. */
@@ -41,10 +44,11 @@ export function openLog(target: LogTarget, nowMs: () => number): Log {
   const lines = new LineWriter(target.descriptor, (dropped) =>
     formatNote(`${dropped} log lines were dropped because their reader was behind`),
   )
-  const { formatRequest, formatFailure, formatNote } = target.terminal ? plainFormat(nowMs) : jsonFormat(nowMs)
+  const { formatRequest, formatFailure, formatWarning, formatNote } = target.terminal ? plainFormat(nowMs) : jsonFormat(nowMs)
   return {
     request: (entry, status, ending) => lines.add(formatRequest(entry, status, ending)),
     failure: (message, details) => lines.add(formatFailure(message, details)),
+    warn: (message, cause) => lines.add(formatWarning(message, cause)),
     note: (message) => lines.add(formatNote(message)),
     close: () => lines.close(),
   }
@@ -53,6 +57,7 @@ export function openLog(target: LogTarget, nowMs: () => number): Log {
 interface Format {
   readonly formatRequest: (...of: Parameters<Log['request']>) => string
   readonly formatFailure: (...of: Parameters<Log['failure']>) => string
+  readonly formatWarning: (...of: Parameters<Log['warn']>) => string
   readonly formatNote: (message: string) => string
 }
 
@@ -60,27 +65,42 @@ function jsonFormat(nowMs: () => number): Format {
   const time = clockText(nowMs)
   return {
     // Written out because a line is paid for by every request: only what a client chose needs escaping.
-    formatRequest: ({ startedMs, requestId, method, route, account }, status, { bytes, complete }) =>
-      `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status},` +
-      `"durationMs":${durationMs(startedMs)},"bytes":${bytes},"account":${quoted(account)},"requestId":${quoted(requestId)}` +
+    formatRequest: ({ startedMs, requestId, method, client, route, account }, status, { bytes, complete }) =>
+      `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status ?? null},` +
+      `"durationMs":${durationMs(startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
       `${complete ? '' : ',"complete":false'}}\n`,
     formatFailure: (message, { requestId, cause }) =>
-      `${JSON.stringify({ time: time(), level: 'error', message, requestId, cause: describe(cause) })}\n`,
-    formatNote: (message) => `${JSON.stringify({ time: time(), level: 'info', message })}\n`,
+      line({ time: time(), level: 'error', message, requestId, cause: describe(cause) }),
+    formatWarning: (message, cause) => line({ time: time(), level: 'warn', message, cause: reasons(cause) }),
+    formatNote: (message) => line({ time: time(), level: 'info', message }),
   }
 }
 
 function plainFormat(nowMs: () => number): Format {
-  const clock = clockText(nowMs)
-  const time = (): string => clock().slice(11, 23)
+  const time = (): string => localTime(nowMs())
   return {
-    formatRequest: ({ startedMs, method, route, account }, status, { bytes, complete }) =>
-      `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status} ${durationMs(startedMs)} ms ${bytes} B` +
-      `${account === undefined ? '' : ` ${printable(account)}`}${complete ? '' : ' (broken off)'}\n`,
+    formatRequest: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
+      `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(startedMs)} ms ${bytes} B` +
+      `${account === undefined ? '' : ` ${printable(account)}`} ${client ?? ''}${complete ? '' : ' (broken off)'}\n`,
     formatFailure: (message, { requestId, cause }) =>
-      `${time()} ${message}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause)}\n`,
-    formatNote: (message) => `${time()} ${message}\n`,
+      `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
+    formatWarning: (message, cause) => `${time()} warning: ${printable([message, reasons(cause)].filter(Boolean).join(' '))}\n`,
+    formatNote: (message) => `${time()} ${printable(message)}\n`,
   }
+}
+
+/** The time of day where the reader is, to the millisecond. */
+function localTime(nowMs: number): string {
+  const now = new Date(nowMs)
+  const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map((part) =>
+    String(part).padStart(2, '0'),
+  )
+  return `${hours}:${minutes}:${seconds}.${String(now.getMilliseconds()).padStart(3, '0')}`
+}
+
+/** An object as a line of JSON. */
+function line(content: Readonly<Record<string, unknown>>): string {
+  return `${printable(JSON.stringify(content))}\n`
 }
 
 /** The time as ISO 8601 has it, made once a millisecond. */
@@ -102,7 +122,7 @@ const plain = /^[\w {}/.:-]*$/
 
 function quoted(text: string | undefined): string {
   if (text === undefined) return 'null'
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text)
+  return plain.test(text) ? `"${text}"` : printable(JSON.stringify(text))
 }
 
 /** Milliseconds since a moment, to the microsecond. */
@@ -110,9 +130,19 @@ function durationMs(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 1000) / 1000
 }
 
-/** An account's name as it may be shown on a terminal, where control characters would act. */
+/** What acts on a terminal rather than being shown: control characters, those that turn the direction of text, line ends. */
+const acting = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+
+/** Text as it may be shown on a terminal, on one line. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(acting, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** An error's message and those of its causes, on one line and without stacks. */
+function reasons(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return cause === undefined ? undefined : String(cause)
+  const { message, cause: deeper } = cause
+  return deeper === undefined ? message : `${message} because of ${reasons(deeper)}`
 }
 
 function describe(cause: unknown): string {

@@ -1,8 +1,10 @@
 // The composition root: the one place that knows which parts a service is made of.
 import type { Surroundings } from './domain/issueToken.ts'
+import { Pace } from './domain/pace.ts'
 import type { Store } from './domain/store.ts'
 import { answerer } from './http/answer.ts'
 import { defaultLimits, type Limits } from './http/context.ts'
+import { LongAnswers } from './http/longAnswers.ts'
 import { loadPages } from './http/pages.ts'
 import { listen } from './http/server.ts'
 import { Turn } from './http/turn.ts'
@@ -69,12 +71,15 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
   const store = await openStore(config.store, 'create', { randomBytes, note: log.note })
   let stopping = false
   const newRequestId = requestIds(randomBytes)
+  const pace = new Pace()
   const answer = answerer({
     store,
     log,
     limits,
     pages: loadPages(),
     turn: new Turn(),
+    pace,
+    longAnswers: new LongAnswers(limits.waitingBytesMax, pace),
     nowMs,
     newRequestId,
     isStopping: () => stopping,
@@ -100,12 +105,21 @@ async function closingOnFailure<Value>(store: Store, work: () => Value): Promise
   }
 }
 
-/** Names for requests: unique in this process by a number, and among processes by what stands before it. */
+/** Random request ids: a counter would tell each client how much the others ask. */
 function requestIds(randomBytes: Surroundings['randomBytes']): () => string {
-  const process = Buffer.from(randomBytes(6)).toString('hex')
-  let requests = 0
+  let text = ''
+  let at = 0
   return () => {
-    requests += 1
-    return `${process}-${requests.toString(36)}`
+    // Drawn in bulk, because every answer carries one.
+    if (at === text.length) {
+      text = Buffer.from(randomBytes(requestIdBytes * 256)).toString('base64url')
+      at = 0
+    }
+    at += requestIdLength
+    return text.slice(at - requestIdLength, at)
   }
 }
+
+const requestIdBytes = 12
+/** In base64url. */
+const requestIdLength = 16

@@ -8,7 +8,14 @@ import { temporaryFolder } from './support/service.ts'
 const folder = temporaryFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const entry = { startedMs: performance.now(), requestId: 'id "1"', method: 'GET', route: '/plants', account: 'a\u001b[31m\n' }
+const entry = {
+  startedMs: performance.now(),
+  requestId: 'id "1"',
+  method: 'GET',
+  client: '127.0.0.1',
+  route: '/plants',
+  account: 'a\u001b[31m\n',
+}
 const ending = { bytes: 2, complete: true }
 const noon = (): number => Date.UTC(2030, 0, 1, 12)
 
@@ -51,8 +58,40 @@ describe('the log', () => {
 
   test('is plain text on a terminal, where control characters do nothing', async () => {
     const text = await logged(true, (log) => log.request(entry, 200, ending))
-    expect(text).toMatch(/^12:00:00\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a\n$/)
+    expect(text).toMatch(/^[\d:]{8}\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/)
     expect(printable('ä\u009b')).toBe('ä\\u009b')
+  })
+
+  test('shows nothing that acts on a terminal, in neither form', async () => {
+    const acting = '\u001b\u0085\u009b\u202e\u2066\u200f\u061c\u2028'
+    for (const terminal of [true, false]) {
+      const text = await logged(terminal, (log) => {
+        log.request({ ...entry, account: acting }, 200, ending)
+        log.failure(acting, { cause: new Error(acting) })
+        log.warn(acting, new Error(acting))
+        log.note(acting)
+      })
+      for (const character of acting) expect(text).not.toContain(character)
+      expect(text).toContain('\\u202e')
+    }
+    // What joins the parts of an emoji does nothing else, and stays.
+    expect(printable('\u{1f469}\u200d\u{1f33e}')).toBe('\u{1f469}\u200d\u{1f33e}')
+  })
+
+  test('tells a warning with its causes on one line, and the time of day where the reader is', async () => {
+    const cause = new Error('outer', { cause: new Error('inner') })
+    const json = JSON.parse(await logged(false, (log) => log.warn('It began.', cause)))
+    expect(json).toEqual({
+      time: '2030-01-01T12:00:00.000Z',
+      level: 'warn',
+      message: 'It began.',
+      cause: 'outer because of inner',
+    })
+    const hours = String(new Date(noon()).getHours()).padStart(2, '0')
+    expect(await logged(true, (log) => log.warn('It began.', cause))).toBe(
+      `${hours}:00:00.000 warning: It began. outer because of inner\n`,
+    )
+    expect(await logged(true, (log) => log.request(entry, undefined, { bytes: 0, complete: false }))).toContain(' --- ')
   })
 
   test('drops and counts lines rather than fill memory where its reader is behind', async () => {

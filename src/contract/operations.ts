@@ -5,7 +5,7 @@ import type { Scope } from '../domain/token.ts'
 import type { JsonValue } from './json.ts'
 import { cursor, idempotencyKey, limit, newPlantShape, plantId } from './plants.ts'
 import type { Refusal } from './refusals.ts'
-import type { Member, Parameter, ValueOf } from './schema.ts'
+import { anyText, type Member, type Parameter, type ValueOf } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'OPTIONS'
 
@@ -93,14 +93,25 @@ function readParameter({ in: place, name, parameter }: PlacedParameter<unknown>,
   return text === undefined ? undefined : parameter.fromText(text, name)
 }
 
+/** What a browser knows already, and what it can unpack. */
+const pageTakes = {
+  ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
+  acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
+  /** Named in the URL by the page that loads it: what is under that URL never changes. */
+  version: { in: 'query', name: 'v', parameter: anyText },
+} as const
+
+/** What answers a browser that has the page already. */
+export const notModifiedStatus = 304
+
 /** A page for people and what it loads: public, the same for everybody. */
-function page(path: string, media: string): Operation<Record<never, never>, undefined> {
+function page(path: string, media: string): Operation<typeof pageTakes, undefined> {
   return {
     method: 'GET',
     path,
     access: 'public',
     summary: path,
-    takes: {},
+    takes: pageTakes,
     body: undefined,
     success: { status: 200, description: path, media },
     refusals: [],

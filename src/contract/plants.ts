@@ -38,6 +38,58 @@ export function plantsJson(plants: readonly Plant[]): string {
   return JSON.stringify(plants.map(wirePlant)).slice(1, -1)
 }
 
+/** Text in one piece of a long list, in UTF-16 code units: as JSON it may take six bytes for each. */
+export const pieceTextMax = 16 * 1024
+
+/** As `plantsJson`, in pieces: however long a list or a name in it is, no piece holds much more than `pieceTextMax`. */
+export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
+  let separator = ''
+  let piece: Plant[] = []
+  let text = 0
+  for (const plant of plants) {
+    const plantText = textLength(plant)
+    if (piece.length > 0 && text + plantText > pieceTextMax) {
+      yield separator + plantsJson(piece)
+      separator = ','
+      piece = []
+      text = 0
+    }
+    if (plantText > pieceTextMax) {
+      yield* longPlantJson(separator, plant)
+      separator = ','
+    } else {
+      piece.push(plant)
+      text += plantText
+    }
+  }
+  if (piece.length > 0) yield separator + plantsJson(piece)
+}
+
+function* longPlantJson(separator: string, { name, tag }: Plant): Generator<string> {
+  yield `${separator}{"name":"`
+  yield* quotedPieces(name)
+  if (tag !== null) {
+    yield '","tag":"'
+    yield* quotedPieces(tag)
+  }
+  yield '"}'
+}
+
+/** The inside of a JSON string. No piece ends within a surrogate pair, which JSON would then escape. */
+function* quotedPieces(text: string): Generator<string> {
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = start + pieceTextMax
+    const code = text.charCodeAt(end - 1)
+    if (end < text.length && code >= 0xd800 && code <= 0xdbff) end -= 1
+    yield JSON.stringify(text.slice(start, end)).slice(1, -1)
+  }
+}
+
+/** How much text a plant holds, in UTF-16 code units. */
+export function textLength({ name, tag }: Plant): number {
+  return name.length + (tag?.length ?? 0)
+}
+
 function wirePlant({ name, tag }: Plant): { name: string; tag?: string } {
   return tag === null ? { name } : { name, tag }
 }

@@ -83,6 +83,9 @@ export function formatted<Value>(
   }
 }
 
+/** Text that is taken as it comes. */
+export const anyText: Parameter<string> = { published: { type: 'string' }, fromText: (text) => text }
+
 /** A member that may be left out, and is null then. An explicit null is not the same as leaving it out. */
 export interface Optional<Value> {
   readonly optional: Member<Value>

@@ -1,8 +1,9 @@
 // Listing plants: up to a thousand as one snapshot, more than that as a walk in pages, so that
 // neither memory nor a snapshot is held for a slow reader.
 import { Failure } from './failure.ts'
+import type { Pace } from './pace.ts'
 import type { IdentifiedPlant } from './plant.ts'
-import type { Store } from './store.ts'
+import type { Page, Store } from './store.ts'
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
@@ -18,23 +19,46 @@ export interface ListRequest {
   readonly limit?: number | undefined
 }
 
-/** Where a list goes on when its limit cut it: `next` is the last id within the limit, else undefined. */
-export type PlantList = { readonly next: bigint | undefined } & (
-  | { readonly plants: readonly IdentifiedPlant[] }
-  /** Its beginning is read already; the rest is read anew by each who iterates. */
-  | { readonly pages: AsyncIterable<readonly IdentifiedPlant[]> }
-)
+/** If the limit cut a list, `next` is the last id within the limit: there the list goes on. */
+export interface Snapshot {
+  readonly plants: readonly IdentifiedPlant[]
+  readonly next: bigint | undefined
+}
 
-export async function listPlants(store: Store, account: string, request: ListRequest): Promise<PlantList> {
+export interface Walk {
+  /** The beginning is read already; each iteration reads the rest by itself. */
+  readonly pages: AsyncIterable<readonly IdentifiedPlant[]>
+  readonly next: bigint | undefined
+}
+
+/** A snapshot with much text, up to `pageTextMax`: it is read when there is room for it. */
+export interface LargeSnapshot {
+  readonly read: () => Promise<Snapshot | Walk>
+}
+
+export async function listPlants(
+  store: Store,
+  account: string,
+  request: ListRequest,
+  pace: Pace,
+): Promise<Snapshot | Walk | LargeSnapshot> {
   const { after, limit = Number.POSITIVE_INFINITY } = request
   if (limit === 0) return { plants: [], next: undefined }
-  const { plants, more } = await store.listPlants(account, { after, limit: Math.min(limit, pagePlants) })
-  if (!more) return { plants, next: undefined }
-  if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
-  const first = beginning(plants)
-  const left = limit - first.length
-  const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, lastId(first), left)
-  return { pages: { [Symbol.asyncIterator]: () => walk(store, account, first, end.upTo, limit) }, next: end.next }
+  const range = { after, limit: Math.min(limit, pagePlants) }
+  const page = await store.listPlants(account, { ...range, textMax: walkPageTextMax })
+  const cutByText = page.more && page.plants.length < range.limit
+  const isLonger = cutByText && limit > range.limit && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
+  if (!cutByText || isLonger) return await listFrom(page)
+  return { read: async () => listFrom(await store.listPlants(account, range)) }
+
+  async function listFrom({ plants, more }: Page): Promise<Snapshot | Walk> {
+    if (!more) return { plants, next: undefined }
+    if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
+    const first = beginning(plants)
+    const left = limit - first.length
+    const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, lastId(first), left, pace)
+    return { pages: { [Symbol.asyncIterator]: () => walk(store, account, first, end.upTo, limit, pace) }, next: end.next }
+  }
 }
 
 interface LimitEnd {
@@ -47,12 +71,12 @@ interface LimitEnd {
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
 /** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, after: bigint, limit: number): Promise<LimitEnd> {
+async function limitEnd(store: Store, account: string, after: bigint, limit: number, pace: Pace): Promise<LimitEnd> {
   let upTo: bigint | undefined = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
     if (upTo === undefined) return noEnd
-    await turnOfOthers()
+    await pace.turn(walkPageTextMax)
   }
   const following = await store.nthPlantId(account, upTo, 1)
   return { upTo, next: following === undefined ? undefined : upTo }
@@ -69,6 +93,7 @@ async function* walk(
   first: readonly IdentifiedPlant[],
   upTo: bigint | undefined,
   limit: number,
+  pace: Pace,
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
   yield first
   let after = lastId(first)
@@ -82,7 +107,7 @@ async function* walk(
       throw new Failure('store-unavailable', 'The list was overtaken by new plants; ask for it with a smaller limit.')
     }
     after = lastId(page.plants)
-    await turnOfOthers()
+    await pace.turn(walkPageTextMax)
   }
 }
 
@@ -101,9 +126,4 @@ function lastId(plants: readonly IdentifiedPlant[]): bigint {
   const last = plants.at(-1)
   if (last === undefined) throw new RangeError('a page with more plants after it holds at least one')
   return last.id
-}
-
-/** Lets everything else that waits for the event loop go first. */
-function turnOfOthers(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

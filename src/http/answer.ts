@@ -1,7 +1,7 @@
 // The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
 // refuses by throwing a Failure, and this is the only place that makes an answer of one.
 import { type JsonValue, readJson } from '../contract/json.ts'
-import { type RawParameters, readInput } from '../contract/operations.ts'
+import { type OperationId, type RawParameters, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
 import { type Caller, requireScope } from '../domain/authenticate.ts'
 import type { Failure } from '../domain/failure.ts'
@@ -11,41 +11,82 @@ import type { Context, Limits } from './context.ts'
 import { type Handled, handlers } from './handlers.ts'
 import { identify } from './identify.ts'
 import { match, type Route } from './match.ts'
+import { Outages } from './outages.ts'
 import { queryValues } from './query.ts'
 import { readBody, requireJson } from './readBody.ts'
 import { asFailure, refuse } from './refuse.ts'
-import { type Reply, withHeaders } from './reply.ts'
+import { longAnswerBytes, type Reply } from './reply.ts'
 import { respond } from './respond.ts'
+import type { Connections } from './server.ts'
 
-export function answerer(context: Context): (request: Request) => Promise<Response> {
-  return async function answer(request) {
-    const requestId = sentRequestId(request.headers)
-    const entry = beginEntry(request, requestId ?? context.newRequestId())
+export type Answer = (request: Request, connections: Connections) => Promise<Response>
+
+export function answerer(context: Context): Answer {
+  const outages = new Outages(context.log)
+  return async function answer(request, connections) {
+    const entry = beginEntry(request, connections, context)
+    let route: Route | undefined
     let reply: Reply
     try {
-      const route = match(request)
+      route = match(request)
       entry.route = route.operation.path
       const { access, body } = route.operation
       const caller = access === 'public' ? undefined : await identified(request, access, context)
       entry.account = caller?.account
-      const json = body === undefined ? undefined : await readJsonBody(request, context.limits)
+      const json = body === undefined ? undefined : await readJsonBody(request, context.limits, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input })
+      if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
+      outages.worked(workOf(route))
     } catch (error) {
       const failure = asFailure(error)
-      logCause(failure, entry, context)
+      logCause(failure)
       reply = refuse(failure)
     }
     const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
-    return respond(request, withOwnHeaders(reply, requestId, closing), (ending) => {
-      if (ending.cause !== undefined) logCause(asFailure(ending.cause), entry, context)
-      context.log.request(entry, reply.status, ending)
+    return respond(request, withOwnHeaders(reply, entry, closing), context.longAnswers, connections, (ending) => {
+      if (ending.cause !== undefined) logCause(asFailure(ending.cause))
+      const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
+      if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
     })
+
+    /** Logs what the caller is not told: the defect or the outage behind a refusal. */
+    function logCause({ refusal, message, cause }: Failure<Refusal>): void {
+      if (cause === undefined || refusal === 'request-malformed') return
+      if (refusal === 'internal') context.log.failure(message, { requestId: entry.requestId, cause })
+      else outages.failed(workOf(route), message, cause)
+    }
   }
 }
 
-function beginEntry({ method }: Request, requestId: string): RequestEntry {
-  return { startedMs: performance.now(), requestId, method, route: undefined, account: undefined }
+/** An answer of this length, in bytes or UTF-16 code units, takes its turn with the other long work. */
+const largeTextMin = 16 * 1024
+
+function isLarge({ body }: Reply): boolean {
+  return body !== null && typeof body !== 'function' && body.length > largeTextMin
+}
+
+/** Asked every few seconds, by machines: their lines would hide the others. */
+const probes: ReadonlySet<OperationId> = new Set(['livez', 'readyz'])
+
+/** The work of a request that may fail with its store, in the words of the log. */
+function workOf(route: Route | undefined): string {
+  const access = route?.operation.access
+  if (access === 'plants:read') return 'reads'
+  return access === 'plants:write' ? 'writes' : 'probes of readiness'
+}
+
+function beginEntry(request: Request, connections: Connections, { newRequestId }: Context): RequestEntry {
+  const { method, headers } = request
+  const requestId = sentRequestId(headers) ?? newRequestId()
+  return {
+    startedMs: performance.now(),
+    requestId,
+    method,
+    client: connections.addressOf(request),
+    route: undefined,
+    account: undefined,
+  }
 }
 
 function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
@@ -57,9 +98,9 @@ function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: 
   })
 }
 
-async function readJsonBody(request: Request, { bodyBytesMax }: Limits): Promise<JsonValue> {
+async function readJsonBody(request: Request, { bodyBytesMax }: Limits, { keepOpen }: Connections): Promise<JsonValue> {
   requireJson(request.headers)
-  return readJson(await readBody(request, bodyBytesMax))
+  return readJson(await readBody(request, bodyBytesMax, () => keepOpen(request)))
 }
 
 function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {
@@ -72,11 +113,6 @@ function handle(handled: { [Part in keyof Handled]: unknown } & { readonly route
   return handler(handled)
 }
 
-/** Logs what the caller is not told: the defect or the outage behind a refusal. */
-function logCause({ refusal, message, cause }: Failure<Refusal>, { requestId }: RequestEntry, { log }: Context): void {
-  if (cause !== undefined && refusal !== 'request-malformed') log.failure(message, { requestId, cause })
-}
-
 /** A body that was not read and may be large is not waited for: the connection ends with the answer. */
 function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limits): boolean {
   if (bodyUsed) return false
@@ -84,11 +120,12 @@ function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limi
   return declared === null ? headers.get('transfer-encoding') !== null : Number(declared) > bodyBytesMax
 }
 
-/** The request id goes back to the client that sent one; `closing` says that the connection ends with this answer. */
-function withOwnHeaders(reply: Reply, requestId: string | undefined, closing: boolean): Reply {
-  if (requestId === undefined && !closing) return reply
-  const own = { ...(requestId === undefined ? {} : { 'X-Request-Id': requestId }), ...(closing ? { Connection: 'close' } : {}) }
-  return { ...reply, headers: withHeaders(reply.headers, own) }
+/** `closing` says that the connection ends with this answer. */
+function withOwnHeaders(reply: Reply, { requestId }: RequestEntry, closing: boolean): Reply {
+  const own = new Headers(reply.headers as Headers)
+  own.set('x-request-id', requestId)
+  if (closing) own.set('connection', 'close')
+  return { ...reply, headers: own }
 }
 
 function sentRequestId(headers: Headers): string | undefined {

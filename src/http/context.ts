@@ -1,7 +1,9 @@
 // What every request is answered with: the store, the clock, the limits, the log.
 import { bodyBytesMax } from '../contract/plants.ts'
+import type { Pace } from '../domain/pace.ts'
 import type { Store } from '../domain/store.ts'
 import type { Log } from '../log.ts'
+import type { LongAnswers } from './longAnswers.ts'
 import type { Pages } from './pages.ts'
 import type { Turn } from './turn.ts'
 
@@ -10,9 +12,11 @@ export interface Limits {
   readonly bodyBytesMax: number
   /** How long a connection may stand still. Headers that trickle are cut off by the HTTP layer's own clock. */
   readonly idleSeconds: number
+  /** What may wait in memory for slow readers of long answers, over all of them. */
+  readonly waitingBytesMax: number
 }
 
-export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60 }
+export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60, waitingBytesMax: 56 * 1024 * 1024 }
 
 export interface Context {
   readonly store: Store
@@ -20,6 +24,8 @@ export interface Context {
   readonly limits: Limits
   readonly pages: Pages
   readonly turn: Turn
+  readonly pace: Pace
+  readonly longAnswers: LongAnswers
   readonly nowMs: () => number
   /** Names a request that came without an X-Request-Id. */
   readonly newRequestId: () => string

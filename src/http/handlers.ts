@@ -1,16 +1,17 @@
 // Fourth step: each operation, from its typed input to its reply. One entry each, all of one form.
 import { type InputOf, type OperationId, operations } from '../contract/operations.ts'
-import { cursorText, plantJson, plantsJson } from '../contract/plants.ts'
+import { cursorText, plantJson, plantsJson, plantsJsonPieces, textLength } from '../contract/plants.ts'
 import type { Caller } from '../domain/authenticate.ts'
 import { createPlant } from '../domain/createPlant.ts'
 import { deletePlant } from '../domain/deletePlant.ts'
 import { Failure } from '../domain/failure.ts'
-import { listPlants } from '../domain/listPlants.ts'
+import { listPlants, type Snapshot, type Walk } from '../domain/listPlants.ts'
 import type { Plant } from '../domain/plant.ts'
+import { pageTextMax } from '../domain/store.ts'
 import type { Context } from './context.ts'
+import type { Room } from './longAnswers.ts'
 import type { Route } from './match.ts'
-import type { Page } from './pages.ts'
-import { bareHeaders, jsonHeaders, type Reply, withHeaders } from './reply.ts'
+import { bareHeaders, jsonHeaders, longAnswerBytes, type Pieces, type Reply, withHeaders } from './reply.ts'
 
 type CallerOf<Id extends OperationId> = (typeof operations)[Id]['access'] extends 'public' ? undefined : Caller
 
@@ -29,14 +30,23 @@ export const handlers: Handlers = {
     return json('createPlant', plantJson(await createPlant(context.store, caller.account, plant)))
   },
 
-  listPlants({ context, caller, input }) {
+  async listPlants({ context, caller, input }) {
+    const { store, turn, pace, longAnswers } = context
     const { limit, after } = input
-    return context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
-      const list = await listPlants(context.store, caller.account, input)
-      const headers = list.next === undefined ? jsonHeaders : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
-      const body = 'plants' in list ? `[${plantsJson(list.plants)}]` : streamed(list.pages)
-      return { status: operations.listPlants.success.status, headers, body }
+    const listed = await turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
+      const list = await listPlants(store, caller.account, input, pace)
+      return 'read' in list ? list : listReply(list, limit)
     })
+    if (!('read' in listed)) return listed
+    const room = await longAnswers.room(bytesPerUnit * pageTextMax)
+    try {
+      const list = await listed.read()
+      room.shrink('plants' in list ? bytesPerUnit * textLengthOf(list.plants) : 0)
+      return { ...listReply(list, limit, room), room }
+    } catch (error) {
+      room.release()
+      throw error
+    }
   },
 
   async deletePlant({ context, caller, input }) {
@@ -57,10 +67,10 @@ export const handlers: Handlers = {
     headers: withHeaders(bareHeaders, { Location: operations.docs.path }),
     body: null,
   }),
-  openapi: ({ context }) => page('openapi', context.pages.openapi),
-  docs: ({ context }) => page('docs', context.pages.docs),
-  docsScript: ({ context }) => page('docsScript', context.pages.docsScript),
-  docsStart: ({ context }) => page('docsStart', context.pages.docsStart),
+  openapi: ({ context, input }) => context.pages.openapi(input),
+  docs: ({ context, input }) => context.pages.docs(input),
+  docsScript: ({ context, input }) => context.pages.docsScript(input),
+  docsStart: ({ context, input }) => context.pages.docsStart(input),
 
   options: ({ route }) => ({
     status: operations.options.success.status,
@@ -77,20 +87,43 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-/** A list's text in parts; who shares it iterates for himself. */
-function streamed(pages: AsyncIterable<readonly Plant[]>): AsyncIterable<string> {
-  return {
-    async *[Symbol.asyncIterator]() {
-      let before = '['
-      for await (const plants of pages) {
-        yield before + plantsJson(plants)
-        before = ','
+function listReply(list: Snapshot | Walk, limit: number | undefined, room?: Room): Reply {
+  const headers = list.next === undefined ? jsonHeaders : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
+  return { status: operations.listPlants.success.status, headers, body: listBody(list, room) }
+}
+
+/** A short list as one text; a longer one in pieces, each made when its reader asks for it. */
+function listBody(list: Snapshot | Walk, room: Room | undefined): string | Pieces {
+  if ('pages' in list) return listPieces(list.pages, room)
+  if (textLengthOf(list.plants) <= longAnswerBytes) {
+    const text = `[${plantsJson(list.plants)}]`
+    if (Buffer.byteLength(text) <= longAnswerBytes) return text
+  }
+  return listPieces([list.plants], room)
+}
+
+function listPieces(pages: AsyncIterable<readonly Plant[]> | readonly (readonly Plant[])[], room: Room | undefined): Pieces {
+  return async function* (holds) {
+    // From here on the answer itself says what it holds.
+    room?.release()
+    let before = '['
+    for await (const plants of pages) {
+      holds(bytesPerUnit * textLengthOf(plants))
+      for (const piece of plantsJsonPieces(plants)) {
+        yield before + piece
+        before = ''
       }
-      yield before === '[' ? '[]' : ']'
-    },
+      before = ','
+    }
+    yield before === '[' ? '[]' : ']'
   }
 }
 
-async function page(id: OperationId, { headers, body }: Page): Promise<Reply> {
-  return { status: operations[id].success.status, headers, body: await body() }
+/** What a UTF-16 code unit takes in memory at most. */
+const bytesPerUnit = 2
+
+function textLengthOf(plants: readonly Plant[]): number {
+  let length = 0
+  for (const plant of plants) length += textLength(plant)
+  return length
 }

@@ -7,11 +7,11 @@ export async function identify(authorization: string | null, store: Store, nowMs
   return authenticate(store, bearerToken(authorization), nowMs)
 }
 
-/** The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case. */
+/** The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case. `Bearer` alone is no token. */
 function bearerToken(authorization: string | null): string {
-  const credentials = authorization === null ? null : /^bearer(?: +(.*))?$/i.exec(authorization)
-  if (credentials === null) {
+  const token = authorization === null ? undefined : /^bearer +(\S.*)$/i.exec(authorization)?.[1]
+  if (token === undefined) {
     throw new Failure('token-missing', 'A bearer token is needed: send Authorization: Bearer TOKEN.')
   }
-  return credentials[1] ?? ''
+  return token
 }

@@ -22,19 +22,23 @@ function isJson(type: string): boolean {
   return jsonType.test(type) && declared.trim().toLowerCase() === 'utf-8'
 }
 
-/** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. */
-export async function readBody(request: Request, limitBytes: number): Promise<Uint8Array> {
+/** A body up to this length is read as a whole, which costs less; it must be there before the connection stands still. */
+const wholeBytesMax = 16 * 1024
+
+/** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. Calls `alive` at each part that comes. */
+export async function readBody(request: Request, limitBytes: number, alive: () => void): Promise<Uint8Array> {
   const declared = request.headers.get('content-length')
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
   try {
-    return declared === null ? await readChunks(request.body, limitBytes) : new Uint8Array(await request.arrayBuffer())
+    if (declared !== null && Number(declared) <= wholeBytesMax) return new Uint8Array(await request.arrayBuffer())
+    return await readChunks(request.body, limitBytes, alive)
   } catch (cause) {
     if (cause instanceof Failure) throw cause
     throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', { cause })
   }
 }
 
-async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<Uint8Array> {
+async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: number, alive: () => void): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let length = 0
@@ -42,6 +46,7 @@ async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: n
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return Buffer.concat(chunks)
+    alive()
     length += value.byteLength
     if (length > limitBytes) {
       await reader.cancel()

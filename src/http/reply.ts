@@ -1,9 +1,29 @@
 // What an operation answers, in HTTP's terms, before it becomes a Response.
 
+import type { Room } from './longAnswers.ts'
+
 export interface Reply {
   readonly status: number
   readonly headers: SharedHeaders
-  readonly body: string | Uint8Array<ArrayBuffer> | AsyncIterable<string> | null
+  readonly body: string | Uint8Array<ArrayBuffer> | Pieces | null
+  /** The memory that was set aside for a body in pieces. */
+  readonly room?: Room
+}
+
+/**
+ * A body in pieces of some `longAnswerBytes`, begun at each call. It tells `holds` how many bytes it keeps in
+ * memory for this one answer until the next piece is asked for.
+ */
+export type Pieces = (holds: (bytes: number) => void) => AsyncIterable<string | Uint8Array<ArrayBuffer>>
+
+/** A body longer than this is sent in pieces: what one slow reader may keep waiting in memory at once. */
+export const longAnswerBytes = 64 * 1024
+
+/** Bytes that all answers share, in pieces: nothing is held for one of them. */
+export function inPieces(bytes: Uint8Array<ArrayBuffer>): Pieces {
+  return async function* () {
+    for (let start = 0; start < bytes.length; start += longAnswerBytes) yield bytes.subarray(start, start + longAnswerBytes)
+  }
 }
 
 /** On every answer: no browser may take it for another type than it says. */
@@ -19,9 +39,9 @@ export const bareHeaders: SharedHeaders = new Headers({ ...everywhere, 'cache-co
 
 export const jsonHeaders = withHeaders(bareHeaders, { 'content-type': 'application/json' })
 
-/** On pages, which are the same for everybody but may change with the next release. */
-export function pageHeaders(media = 'application/octet-stream'): SharedHeaders {
-  return new Headers({ 'content-type': media, 'cache-control': 'no-cache', ...everywhere })
+/** On pages, which are the same for everybody. */
+export function pageHeaders(more: Readonly<Record<string, string>>): SharedHeaders {
+  return new Headers({ ...everywhere, ...more })
 }
 
 /** What a Response is made with; it copies the headers. */

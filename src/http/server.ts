@@ -6,6 +6,16 @@ import { responseInit } from './reply.ts'
 /** A server that could not start: `message` is one sentence for the operator. */
 export class ListenRefused extends Error {}
 
+/** What a request may ask of the connection that it came on. */
+export interface Connections {
+  /** The address of the client, or of the proxy before it. */
+  readonly addressOf: (request: Request) => string | undefined
+  /** Says that a body goes on coming, so that the connection is not taken for one that stands still. */
+  readonly keepOpen: (request: Request) => void
+  /** Ends a connection whose reader is too slow, within some seconds. */
+  readonly cut: (request: Request) => void
+}
+
 export interface Server {
   readonly url: string
   /** Takes no new connections; resolves when every request under way is answered. */
@@ -21,9 +31,15 @@ export interface ListenOptions {
 
 export function listen(
   { host, port, idleSeconds }: ListenOptions,
-  answer: (request: Request) => Promise<Response>,
+  answer: (request: Request, connections: Connections) => Promise<Response>,
   log: Log,
 ): Server {
+  const connections: Connections = {
+    addressOf: (request) => server.requestIP(request)?.address,
+    keepOpen: (request) => server.timeout(request, idleSeconds),
+    // The shortest time there is: the runtime has no way to end a connection at once.
+    cut: (request) => server.timeout(request, 1),
+  }
   const server = explained(host, port, () =>
     Bun.serve({
       hostname: host,
@@ -34,7 +50,7 @@ export function listen(
       idleTimeout: idleSeconds,
       // The limit on bodies is ours (readBody.ts), because this one would answer without an Error body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: answer,
+      fetch: (request) => answer(request, connections),
       error: (cause) => {
         log.failure('An answer could not be made.', { cause })
         const reply = refuse(asFailure(cause))

@@ -18,7 +18,16 @@ const invalid = `${challenge}, error="invalid_token", error_description="The bea
 describe('a request without a bearer token', () => {
   test.each(operations)('%s %s gets 401 and a plain challenge', (method, target) =>
     withService(async (service) => {
-      for (const authorization of [undefined, 'Basic dXNlcjpwYXNz', 'Digest x', 'BearerX y', 'Token x']) {
+      for (const authorization of [
+        undefined,
+        'Basic dXNlcjpwYXNz',
+        'Digest x',
+        'BearerX y',
+        'Token x',
+        'Bearer',
+        'Bearer ',
+        'bearer   ',
+      ]) {
         const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization }
         const answer = await service.call(method, target, { headers })
         expect([answer.status, answer.text]).toEqual([401, missing])
@@ -43,7 +52,7 @@ describe('a token that is not valid', () => {
       const typo = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A')
       const raw = async (authorization: string): Promise<string> => {
         const request = `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nConnection: close\r\n\r\n`
-        return (await exchange(service.url, [request])).received.replace(/Date: .*\r\n/, '')
+        return (await exchange(service.url, [request])).received.replace(/(?:Date|X-Request-Id): .*\r\n/gi, '')
       }
       const tokens = [
         unknown,
@@ -51,7 +60,6 @@ describe('a token that is not valid', () => {
         revoked,
         typo,
         'x',
-        '',
         'plants_',
         good.toLowerCase(),
         `${good} `.repeat(2),

@@ -89,7 +89,8 @@ describe('pace', () => {
           expect(statuses(received).filter((status) => status < 400)).toEqual([])
           expect(elapsedMs).toBeLessThan(19_000)
         },
-        { idleSeconds: 4 },
+        // The runtime looks every four seconds.
+        { idleSeconds: 8 },
       ),
     30_000,
   )
@@ -106,7 +107,8 @@ describe('pace', () => {
           await expectEmptyAndAlive(service, token)
           expect(service.logged.some((line) => line.startsWith('failure'))).toBe(false)
         },
-        { idleSeconds: 4 },
+        // The runtime looks every four seconds.
+        { idleSeconds: 8 },
       ),
     30_000,
   )
@@ -143,4 +145,36 @@ describe('a body that is too large', () => {
       expect(received).toStartWith('HTTP/1.1 413 ')
       expect(closed).toBe(true)
     }))
+})
+
+describe('a body that comes slowly', () => {
+  const body = `{"id":1,"name":"${'n'.repeat(20_000)}"}`
+  const slowly = [...Array(20).keys()].flatMap((part) => [600, body.slice(part * 1100, (part + 1) * 1100)])
+
+  test(
+    'is taken as long as it goes on coming, and its connection is closed when it stands still',
+    () =>
+      withService(
+        async (service) => {
+          const token = await service.tokenFor('a')
+          const request = head(token, `Content-Length: ${body.length}`)
+          const [steady, still, small] = await Promise.all([
+            exchange(service.url, [request, ...slowly], 15_000),
+            exchange(service.url, [request, body.slice(0, 5000)], 15_000),
+            exchange(service.url, [head(token, 'Content-Length: 100'), '{'], 15_000),
+          ])
+          expect(statuses(steady.received)).toEqual([200])
+          expect(steady.elapsedMs).toBeGreaterThan(10_000)
+          for (const { received, closed } of [still, small]) expect([received, closed]).toEqual(['', true])
+          expect((await service.call('GET', '/plants', { token })).text).toBe(`[{"name":"${'n'.repeat(20_000)}"}]`)
+          // The log says what was sent: nothing.
+          const lines = service.logged.filter((line) => line.includes('complete: false'))
+          expect(lines).toHaveLength(2)
+          for (const line of lines) for (const part of ['status: undefined', 'bytes: 0']) expect(line).toContain(part)
+        },
+        // The runtime looks every four seconds.
+        { idleSeconds: 8 },
+      ),
+    30_000,
+  )
 })

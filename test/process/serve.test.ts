@@ -99,6 +99,7 @@ describe('plants serve', () => {
       durationMs: expect.any(Number),
       bytes: 12,
       account: 'a',
+      client: '127.0.0.1',
       requestId: 'mine',
     })
     expect(requests[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })

@@ -112,6 +112,7 @@ function memoryLog(lines: string[]): Log {
   return {
     request: (entry, status, ending) => add('request', { ...entry, status, ...ending }),
     failure: (message, details) => add('failure', { message, ...details }),
+    warn: (message, cause) => add('warn', { message, cause }),
     note: (message) => add('note', message),
     close: async () => {},
   }

@@ -1,0 +1,44 @@
+// Tells the operator of an outage of the store: one line when it begins, and one with a count when it has
+// ended, however many requests fail meanwhile. Reads and writes may fail apart from each other.
+import type { Log } from '../log.ts'
+
+/** An outage has ended if something works again so long after the last failure. */
+const quietMs = 1000
+
+interface Outage {
+  readonly beganMs: number
+  lastMs: number
+  failures: number
+}
+
+export class Outages {
+  readonly #log: Log
+  readonly #underWay = new Map<string, Outage>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** `what` names the work that failed: the same words tell of the outage's end. */
+  failed(what: string, message: string, cause: unknown): void {
+    const nowMs = performance.now()
+    const outage = this.#underWay.get(what)
+    if (outage !== undefined) {
+      outage.lastMs = nowMs
+      outage.failures += 1
+      return
+    }
+    this.#underWay.set(what, { beganMs: nowMs, lastMs: nowMs, failures: 1 })
+    this.#log.warn(`${what} began to fail: ${message}`, cause)
+  }
+
+  worked(what: string): void {
+    if (this.#underWay.size === 0) return
+    const outage = this.#underWay.get(what)
+    const nowMs = performance.now()
+    if (outage === undefined || nowMs - outage.lastMs < quietMs) return
+    this.#underWay.delete(what)
+    const seconds = Math.round((outage.lastMs - outage.beganMs) / 1000)
+    this.#log.note(`${what} work again; ${outage.failures} failed, over ${seconds} s`)
+  }
+}

@@ -1,0 +1,131 @@
+// Clients that ask for much and do not read it: what waits for them stays bounded, and nobody else waits.
+import { describe, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { type Running, serve, tokenFor } from '../support/process.ts'
+import { call, folderMaker } from '../support/service.ts'
+
+const folder = folderMaker()
+const readers = 1000
+
+/** What a process takes in memory now, or took at most, in MiB. */
+function memory({ process }: Running, field: 'VmRSS' | 'VmHWM'): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${process.pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** Asks from a process of its own, on many connections, and reads nothing; ends when the work is done. */
+async function besideStalledReaders(url: string, target: string, token: string, work: () => Promise<void>): Promise<void> {
+  const script = join(import.meta.dir, '../support/stalledReaders.ts')
+  const child = spawn(process.execPath, [script, url, String(readers), target, token], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  try {
+    await new Promise((resolve) => child.stdout.once('data', resolve))
+    await work()
+  } finally {
+    child.stdin.end()
+    await ended
+  }
+}
+
+async function withServer(use: (server: Running, url: string, token: string, home: string) => Promise<void>): Promise<void> {
+  const home = folder()
+  const server = serve(home)
+  const url = await server.url
+  try {
+    await use(server, url, await tokenFor('a', home), home)
+  } finally {
+    server.process.kill('SIGKILL')
+    await server.finished
+  }
+}
+
+/** How long each of some lists of one plant takes, in milliseconds, from the slowest on. */
+async function otherTimesMs(url: string, token: string): Promise<number[]> {
+  const times: number[] = []
+  const endMs = performance.now() + 2000
+  while (performance.now() < endMs) {
+    const startedMs = performance.now()
+    expect((await call(url, 'GET', '/plants?limit=1', { token })).status).toBe(200)
+    times.push(performance.now() - startedMs)
+    await Bun.sleep(5)
+  }
+  return times.sort((one, other) => other - one)
+}
+
+describe.skipIf(process.platform !== 'linux')('a thousand readers that stand still', () => {
+  test.each([
+    ['the script of the reference page', '/docs/reference.js', 0, ''],
+    ['lists of many small plants', '/plants?limit=1000', 1000, 'Monstera deliciosa, of the family Araceae'],
+    ['lists of large plants that become larger as JSON', '/plants?limit=15', 16, '\\u0001'.repeat(150_000)],
+    ['whole lists of large plants', '/plants', 16, '\\u0001'.repeat(150_000)],
+  ] as const)(
+    'of %s take at most 100 MiB',
+    (_what, target, plants, name) =>
+      withServer(async (server, url, token, home) => {
+        for (let id = 0; id < plants; id += 1)
+          expect((await call(url, 'POST', '/plants', { token, body: `{"id":${id},"name":"${name}"}` })).status).toBe(200)
+        await call(url, 'GET', '/docs/reference.js')
+        const other = await tokenFor('other', home)
+        expect((await call(url, 'POST', '/plants', { token: other, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+        const idle = memory(server, 'VmRSS')
+        await besideStalledReaders(url, target, token, async () => {
+          const [slowest = 0] = await otherTimesMs(url, other)
+          expect(memory(server, 'VmHWM') - idle).toBeLessThan(100)
+          // The aim is 50 ms, which a machine that does other work too may miss.
+          expect(slowest).toBeLessThan(1000)
+        })
+        expect((await call(url, 'GET', '/plants?limit=1', { token })).status).toBe(200)
+      }),
+    60_000,
+  )
+})
+
+describe('a list of much text', () => {
+  test('is one snapshot and exact, though it leaves in pieces', () =>
+    withServer(async (_server, url, token) => {
+      const names = ['\u{1f335}'.repeat(70_000), `x${'\u{1f335}'.repeat(70_000)}`, 'é"\\\n\u0001'.repeat(40_000), 'small', '']
+      const plants = names.map((name, index) => (index % 2 === 0 ? { name } : { name, tag: name }))
+      for (const [id, plant] of plants.entries())
+        expect((await call(url, 'POST', '/plants', { token, body: JSON.stringify({ id, ...plant }) })).status).toBe(200)
+      for (const target of ['/plants', '/plants?limit=5', '/plants?limit=3'])
+        expect((await call(url, 'GET', target, { token })).text).toBe(
+          JSON.stringify(plants.slice(0, target.endsWith('3') ? 3 : 5)),
+        )
+    }))
+
+  test(
+    'cuts off the reader that has stood still longest when too much waits, and never one that reads',
+    () =>
+      withServer(async (server, url, token) => {
+        for (let id = 0; id < 16; id += 1) {
+          const body = JSON.stringify({ id, name: 'n'.repeat(1_000_000) })
+          expect((await call(url, 'POST', '/plants', { token, body })).status).toBe(200)
+        }
+        const { port } = new URL(url)
+        const closed: number[] = []
+        const stalled = Array.from({ length: 4 }, (_, index) => {
+          const socket = connect(Number(port), '127.0.0.1')
+          socket.pause()
+          socket.on('error', () => {})
+          socket.on('close', () => closed.push(index))
+          return socket
+        })
+        for (const socket of stalled) {
+          socket.write(`GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+          await Bun.sleep(200)
+        }
+        expect((await call(url, 'GET', '/plants', { token })).text).toHaveLength(16 * 1_000_012 + 1)
+        const cutOff = (): unknown[] =>
+          server
+            .err()
+            .split('\n')
+            .filter((line) => line.includes('"complete":false'))
+        for (let waited = 0; waited < 100 && cutOff().length === 0; waited += 1) await Bun.sleep(50)
+        expect(cutOff().length).toBeGreaterThan(0)
+        for (const socket of stalled) socket.destroy()
+      }),
+    60_000,
+  )
+})
