@@ -23,6 +23,25 @@ function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
   return { id: BigInt(id), name: `plant ${id}`, tag: null, idempotencyKey: null, ...parts }
 }
 
+/** 255 characters of four bytes each. */
+const longestAccount = '\ud83c\udf35'.repeat(255)
+
+/** Short and long by turns: a store may keep long texts elsewhere, whatever it takes for long. */
+function plantsOfEveryLength(): KeptPlant[] {
+  const lengths = [0, 200, 400, 449, 450, 451, 500, 700, 900, 1000, 1100, 2000, 4000, 70_000]
+  const long = lengths.flatMap((length) => [
+    { name: 'n'.repeat(length), tag: null },
+    { name: 'n'.repeat(length), tag: '' },
+    { name: '', tag: 't'.repeat(length) },
+    { name: '\ud83c\udf35'.repeat(length / 4), tag: 'ä'.repeat(length / 4), idempotencyKey: 'k'.repeat(255) },
+  ])
+  return long.flatMap((parts, n) => [plant(2 * n), plant(2 * n + 1, parts)])
+}
+
+async function keptOf(store: Store, account: string): Promise<KeptPlant[]> {
+  return (await store.keptPlants(account, { limit: pagePlants })).plants.map((each) => ({ ...each }))
+}
+
 export function describeStore(name: string, open: () => Promise<StoreCase>): void {
   const on = (promise: string, hold: (store: Store, opened: StoreCase) => Promise<void>, timeoutMs = 30_000): void =>
     test(
@@ -52,6 +71,31 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       for (const each of kept) expect(await store.createPlant('a', each)).toBeUndefined()
       const { plants } = await store.listPlants('a', { limit: 10 })
       expect(plants.map(({ id, name, tag }) => ({ id, name, tag }))).toEqual(kept.map(({ id, name, tag }) => ({ id, name, tag })))
+    })
+
+    on('keeps texts of every length exactly, side by side in one list', async (store) => {
+      const kept = plantsOfEveryLength()
+      // A short one and a long one that is taken, in one batch with those that are not.
+      await Promise.all(kept.slice(0, 8).map((each) => store.createPlant(longestAccount, each)))
+      const answers = await Promise.all(kept.map((each) => store.createPlant(longestAccount, { ...each, name: `${each.name}!` })))
+      expect(answers.slice(0, 8)).toEqual(kept.slice(0, 8))
+      expect(answers.slice(8)).toEqual(kept.slice(8).map(() => undefined))
+      const expected = kept.map((each, n) => (n < 8 ? each : { ...each, name: `${each.name}!` }))
+      expect(await keptOf(store, longestAccount)).toEqual(expected)
+      const { plants } = await store.listPlants(longestAccount, { limit: pagePlants })
+      expect(plants.map(({ id, name, tag }) => ({ id, name, tag }))).toEqual(
+        expected.map(({ id, name, tag }) => ({ id, name, tag })),
+      )
+    })
+
+    on('answers with a long plant that is there, and changes nothing', async (store) => {
+      const kept = plantsOfEveryLength()
+      for (const each of kept) await store.createPlant('a', each)
+      for (const each of kept) {
+        expect(await store.createPlant('a', plant(each.id))).toEqual(each)
+        expect(await store.createPlant('a', plant(each.id, { name: 'n'.repeat(2000), tag: 'x' }))).toEqual(each)
+      }
+      expect(await keptOf(store, 'a')).toEqual(kept)
     })
 
     on('answers the plant that is there, and changes nothing', async (store) => {
@@ -100,6 +144,22 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       expect(await store.deletePlant('a', idMax)).toBe(false)
       expect(await ids(store)).toEqual([idMax - 1n])
       expect(await store.createPlant('a', plant(idMax, { name: 'again' }))).toBeUndefined()
+    })
+
+    on('frees an id for a text of any other length', async (store) => {
+      const kept = plantsOfEveryLength()
+      for (const each of kept) await store.createPlant('a', each)
+      const others = kept.map(({ id }, n) => ({ ...(kept.at(-1 - n) as KeptPlant), id }))
+      for (const other of others) {
+        expect(await store.deletePlant('b', other.id)).toBe(false)
+        expect(await store.deletePlant('a', other.id)).toBe(true)
+        expect(await store.deletePlant('a', other.id)).toBe(false)
+        expect(await store.createPlant('a', other)).toBeUndefined()
+      }
+      expect(await keptOf(store, 'a')).toEqual(others)
+      expect(await Promise.all(kept.map(({ id }) => store.deletePlant('a', id)))).toEqual(kept.map(() => true))
+      expect(await keptOf(store, 'a')).toEqual([])
+      expect(await store.countPlants()).toBe(0)
     })
 
     on('lets one of sixteen racing removers have the plant', async (store) => {

@@ -26,6 +26,33 @@ const steps: readonly string[] = [
      revoked_at_ms integer,
      last_used_at_ms integer
    ) strict, without rowid;`,
+
+  // Long texts leave the tree that every account searches: there a record that overflows its page is
+  // read whole each time a search compares with it. The columns have new names so that a process of an
+  // earlier version, which knows nothing of the other table, fails rather than gives out empty names.
+  `create table long_texts (
+     number integer not null primary key,
+     name text not null,
+     tag text
+   ) strict;
+
+   alter table plants rename column name to short_name;
+   alter table plants rename column tag to short_tag;
+   alter table plants add column long_text integer;
+
+   insert into long_texts
+     select row_number() over (order by account, id), short_name, short_tag from plants
+     where octet_length(short_name) + ifnull(octet_length(short_tag), 0) > 450;
+   update plants set short_name = '', short_tag = null, long_text = number
+     from (
+       select account as long_account, id as long_id, row_number() over (order by account, id) as number from plants
+       where octet_length(short_name) + ifnull(octet_length(short_tag), 0) > 450
+     )
+     where account = long_account and id = long_id;
+
+   create trigger long_text_goes_with_its_plant after delete on plants when old.long_text is not null begin
+     delete from long_texts where number = old.long_text;
+   end;`,
 ]
 
 const schemaVersion = steps.length

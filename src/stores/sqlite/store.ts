@@ -18,11 +18,15 @@ import { writerThread } from './writerThread.ts'
 const createRoundsMax = 10
 
 /**
- * Parameters that the query planner does not look into. Under ORDER BY or LIMIT it bases its plan on
- * the value of a bare `?`, and compiles the statement anew each time one is bound.
+ * Parameters that the query planner does not look into. Under ORDER BY, LIMIT or a left join it bases its
+ * plan on the value of a bare `?`, and compiles the statement anew each time one is bound.
  */
 const plannedText = 'cast(? as text)'
 const plannedInteger = 'cast(? as integer)'
+
+/** Plants with their texts, which the long ones keep in a table of their own (decision 2). */
+const plantColumns = 'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
+const plants = 'plants left join long_texts on number = long_text'
 
 /** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
 export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
@@ -61,11 +65,10 @@ export class SqliteStore implements Store {
     this.#channel = channel
     this.#writes = new GroupCommit(commitThrough(channel), { room: new WaitingRoom(), textOf })
     const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
-    this.#plant = database.prepare(
-      'select id, name, tag, idempotency_key as idempotencyKey from plants where account = ? and id = ?',
-    )
-    this.#list = database.prepare(`select id, name, tag from plants ${range}`)
-    this.#keptList = database.prepare(`select id, name, tag, idempotency_key as idempotencyKey from plants ${range}`)
+    const kept = `select ${plantColumns}, idempotency_key as idempotencyKey from ${plants}`
+    this.#plant = database.prepare(`${kept} where account = ${plannedText} and id = ${plannedInteger}`)
+    this.#list = database.prepare(`select ${plantColumns} from ${plants} ${range}`)
+    this.#keptList = database.prepare(`${kept} ${range}`)
     this.#count = database.prepare('select count(*) as plants from plants')
     this.#nthId = database.prepare(
       `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,

@@ -38,7 +38,7 @@ describe('the file of an embedded store', () => {
     await (await openSqliteStore(path, { create: true })).close()
     const database = new DatabaseSync(path)
     expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
-    expect(() => database.exec("insert into plants values ('a', 'one', 'x', null, null)")).toThrow()
+    expect(() => database.exec("insert into plants values ('a', 'one', 'x', null, null, null)")).toThrow('cannot store TEXT')
     database.close()
   })
 
