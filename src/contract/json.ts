@@ -1,5 +1,6 @@
-// Reads JSON text (RFC 8259) without losing anything. JSON.parse does the reading; this adds the
-// two things that it hides: the exact digits of a number, and a member name that appears twice.
+// Reads JSON text (RFC 8259) in one pass: exact digits, no name twice, bounded before it is built.
+// JSON.parse would put each name and short string into one table of the engine, whose hash has no
+// seed. Names that collide in it slow down all who come later, even when each body holds only a few.
 import { Failure } from '../domain/failure.ts'
 import { withoutTokens } from '../domain/token.ts'
 
@@ -12,118 +13,223 @@ export class JsonNumber {
   }
 }
 
-/** What `readJson` gives: the values of JSON.parse, with a JsonNumber for a number that might have lost digits. */
-export type JsonValue = null | boolean | number | string | JsonNumber | readonly JsonValue[] | JsonObject
-export interface JsonObject {
-  readonly [name: string]: JsonValue
+/** The members of an object, as two lists: properties of a JavaScript object would be in the engine's table. */
+export class JsonObject {
+  readonly #names: readonly string[]
+  readonly #values: readonly JsonValue[]
+
+  constructor(names: readonly string[], values: readonly JsonValue[]) {
+    this.#names = names
+    this.#values = values
+  }
+
+  /** The value of a member, or undefined if there is no such member. */
+  get(name: string): JsonValue | undefined {
+    return this.#values[this.#names.indexOf(name)]
+  }
 }
+
+export type JsonValue = null | boolean | string | JsonNumber | JsonObject | readonly JsonValue[]
+
+/** Most values in a body: the body itself, the value of each member and each element. */
+export const valuesMax = 1000
+
+/** Deepest nesting of a body. No plant needs more than one level; others may be in members that are ignored. */
+export const nestingMax = 500
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body: UTF-8, at most one leading byte order mark, one JSON value without duplicate names. */
+/** Reads a body: UTF-8, at most one leading byte order mark, one JSON value within the bounds above. */
 export function readJson(body: Uint8Array): JsonValue {
-  const text = decode(body)
-  return withoutSyntaxError(text, () => {
-    const plain = JSON.parse(text)
-    // Deep nesting costs JSON.stringify seconds, so it is refused before.
-    if (text.length > 2 * nestingMax) refuseDeepNesting(text)
-    // Text that comes out as it went in has lost nothing: every digit and every name is in the value.
-    if (JSON.stringify(plain) === text) return plain
-    const value = JSON.parse(text, keepDigits)
-    refuseDuplicateNames(text)
-    return value
-  })
-}
-
-/** The digits of a number as they were written, or undefined for any other value. */
-export function numberSource(json: JsonValue): string | undefined {
-  if (typeof json === 'number') return String(json)
-  return json instanceof JsonNumber ? json.source : undefined
+  return new Reader(decode(body)).read()
 }
 
 function decode(body: Uint8Array): string {
   try {
     return utf8.decode(body)
   } catch {
-    throw new Failure('input-invalid', 'The body must be valid UTF-8.')
+    return refuse('The body must be valid UTF-8.')
   }
 }
 
-function withoutSyntaxError(text: string, read: () => JsonValue): JsonValue {
+function refuse(message: string): never {
+  throw new Failure('input-invalid', message)
+}
+
+function refuseSyntax(): never {
+  return refuse('The body must be valid JSON.')
+}
+
+/** The codes of the characters that JSON is made of. */
+const code = {
+  quote: 0x22,
+  comma: 0x2c,
+  colon: 0x3a,
+  array: 0x5b,
+  backslash: 0x5c,
+  arrayEnd: 0x5d,
+  false: 0x66,
+  null: 0x6e,
+  true: 0x74,
+  object: 0x7b,
+  objectEnd: 0x7d,
+} as const
+const numberForm = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+
+/** Longest text that a string cut from it may keep alive, in UTF-16 code units. */
+const sharedTextMax = 1024
+
+/** One pass over a text. Each method goes on where the one before it stopped. */
+class Reader {
+  readonly #text: string
+  #at = 0
+  #values = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  read(): JsonValue {
+    if (Number.isNaN(this.#next())) refuse('The body is empty; send a JSON object.')
+    const value = this.#value(1)
+    return Number.isNaN(this.#next()) ? value : refuseSyntax()
+  }
+
+  /** Skips white space and tells the code of the character after it: NaN at the end. */
+  #next(): number {
+    let character = this.#text.charCodeAt(this.#at)
+    while (character === 0x20 || character === 0x0a || character === 0x0d || character === 0x09) {
+      this.#at += 1
+      character = this.#text.charCodeAt(this.#at)
+    }
+    return character
+  }
+
+  #takes(character: number): boolean {
+    // Asked twice because mostly there is no white space to skip.
+    if (this.#text.charCodeAt(this.#at) !== character && this.#next() !== character) return false
+    this.#at += 1
+    return true
+  }
+
+  #value(depth: number): JsonValue {
+    this.#values += 1
+    if (this.#values > valuesMax) refuse(`The body must not hold more than ${valuesMax} values.`)
+    switch (this.#text.charCodeAt(this.#at)) {
+      case code.quote:
+        return this.#text.length > sharedTextMax ? copy(this.#string()) : this.#string()
+      case code.object:
+        return this.#object(depth)
+      case code.array:
+        return this.#elements(depth, code.arrayEnd)
+      case code.true:
+        return this.#word('true', true)
+      case code.false:
+        return this.#word('false', false)
+      case code.null:
+        return this.#word('null', null)
+      default:
+        return this.#number()
+    }
+  }
+
+  #object(depth: number): JsonObject {
+    const names: string[] = []
+    const values = this.#elements(depth, code.objectEnd, names)
+    refuseDuplicates(names)
+    return new JsonObject(names, values)
+  }
+
+  /** What is between two brackets: values, each after a name if there is a list to put the names in. */
+  #elements(depth: number, end: number, names?: string[]): JsonValue[] {
+    if (depth > nestingMax) refuse(`The body must not be nested more than ${nestingMax} levels deep.`)
+    const values: JsonValue[] = []
+    this.#at += 1
+    if (this.#takes(end)) return values
+    do {
+      this.#next()
+      if (names !== undefined) names.push(this.#name())
+      values.push(this.#value(depth + 1))
+    } while (this.#takes(code.comma))
+    return this.#takes(end) ? values : refuseSyntax()
+  }
+
+  #name(): string {
+    const name = this.#text.charCodeAt(this.#at) === code.quote ? this.#string() : refuseSyntax()
+    if (!this.#takes(code.colon)) refuseSyntax()
+    this.#next()
+    return name
+  }
+
+  #word<Value>(word: string, value: Value): Value {
+    if (!this.#text.startsWith(word, this.#at)) refuseSyntax()
+    this.#at += word.length
+    return value
+  }
+
+  #number(): JsonNumber {
+    const start = this.#at
+    numberForm.lastIndex = start
+    if (!numberForm.test(this.#text)) refuseSyntax()
+    this.#at = numberForm.lastIndex
+    return new JsonNumber(this.#text.slice(start, this.#at))
+  }
+
+  #string(): string {
+    const text = this.#text
+    const start = this.#at + 1
+    let end = start
+    let escaped = false
+    for (let character = text.charCodeAt(end); character !== code.quote; character = text.charCodeAt(end)) {
+      if (character === code.backslash) {
+        escaped = true
+        end += 1
+      }
+      // At the end of the text it is NaN, which is not so either.
+      else if (!(character >= 0x20)) refuseSyntax()
+      end += 1
+    }
+    this.#at = end + 1
+    return escaped ? unescaped(text.slice(start, end)) : text.slice(start, end)
+  }
+}
+
+/** A string cut from a text keeps all of the text in memory; this one does not. */
+function copy(text: string): string {
+  return ['', text].join('')
+}
+
+/** Makes a string too long for the engine's table, which takes short ones. */
+const padding = ' '.repeat(64)
+
+function unescaped(text: string): string {
   try {
-    return read()
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    // JSON.parse itself gives up far beyond that.
-    if (error instanceof RangeError) throw nestedTooDeeply()
-    const empty = text.trim() === ''
-    throw new Failure('input-invalid', empty ? 'The body is empty; send a JSON object.' : 'The body must be valid JSON.')
+    return (JSON.parse(`"${padding}${text}"`) as string).slice(padding.length)
+  } catch {
+    return refuseSyntax()
   }
-}
-
-function keepDigits(_name: string, value: JsonValue | number, context?: { source?: string }): JsonValue {
-  return typeof value === 'number' ? new JsonNumber(context?.source ?? String(value)) : value
-}
-
-/** Deepest nesting of a body. No plant needs more than one level; others may be in members that are ignored. */
-export const nestingMax = 500
-
-/** Takes valid JSON, like `refuseDuplicateNames`. */
-function refuseDeepNesting(text: string): void {
-  let depth = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at)
-    if (character === 0x22) at = closingQuote(text, at + 1)
-    else if (character === 0x7b || character === 0x5b) depth += 1
-    else if (character === 0x7d || character === 0x5d) depth -= 1
-    if (depth > nestingMax) throw nestedTooDeeply()
-  }
-}
-
-function nestedTooDeeply(): Failure {
-  return new Failure('input-invalid', `The body must not be nested more than ${nestingMax} levels deep.`)
 }
 
 /** Longest member name that a refusal repeats, in UTF-16 code units. */
 const quotedNameMax = 64
 
-/**
- * Refuses a member name that appears twice in one object, at any depth. Takes valid JSON, so it
- * need only follow strings and brackets.
- */
-function refuseDuplicateNames(text: string): void {
-  const open: (Set<string> | undefined)[] = []
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at)
-    if (character === 0x7b) open.push(new Set())
-    else if (character === 0x5b) open.push(undefined)
-    else if (character === 0x7d || character === 0x5d) open.pop()
-    else if (character === 0x22) {
-      const start = at
-      at = closingQuote(text, start + 1)
-      const names = open.at(-1)
-      if (names === undefined || !colonFollows(text, at + 1)) continue
-      const name = JSON.parse(text.slice(start, at + 1)) as string
-      if (names.has(name)) throw new Failure('input-invalid', duplicateMessage(name))
-      names.add(name)
-    }
-  }
+/** Up to so many names, it is faster to compare each with each than to sort them. */
+const comparedNamesMax = 8
+
+function refuseDuplicates(names: readonly string[]): void {
+  const twice = names.length > comparedNamesMax ? twiceInSorted(names.toSorted()) : twiceInFew(names)
+  if (twice === undefined) return
+  const quoted = JSON.stringify(withoutTokens(twice).slice(0, quotedNameMax))
+  refuse(`The body holds the member ${quoted} more than once in one object.`)
 }
 
-function duplicateMessage(name: string): string {
-  return `The body holds the member ${JSON.stringify(withoutTokens(name).slice(0, quotedNameMax))} more than once in one object.`
+function twiceInFew(names: readonly string[]): string | undefined {
+  for (let at = 1; at < names.length; at += 1) if (names.indexOf(names[at] as string) < at) return names[at]
+  return undefined
 }
 
-function closingQuote(text: string, from: number): number {
-  let at = from
-  while (text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
-  return at
-}
-
-function colonFollows(text: string, from: number): boolean {
-  let at = from
-  while (text.charCodeAt(at) <= 0x20) at += 1
-  return text.charCodeAt(at) === 0x3a
+function twiceInSorted(names: readonly string[]): string | undefined {
+  return names.find((name, at) => name === names[at + 1])
 }
 
 /** Digits of the largest 64-bit integer: what has more is out of every range that matters here. */

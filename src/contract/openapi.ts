@@ -61,7 +61,11 @@ const errorSchema: PublishedSchema = {
   required: ['error', 'message'],
   properties: {
     error: { type: 'integer', format: 'int32', description: 'The HTTP status.', examples: [400] },
-    message: { type: 'string', description: 'One sentence that says what is wrong.', examples: ['name must be a string.'] },
+    message: {
+      type: 'string',
+      description: 'One sentence that says what is wrong.',
+      examples: ['name must be a string, not a number.'],
+    },
   },
 }
 

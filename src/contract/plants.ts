@@ -1,6 +1,6 @@
 // The shapes of the specification: Plant, NewPlant, Error, and the parameters of the operations.
 import type { Plant } from '../domain/plant.ts'
-import { nestingMax } from './json.ts'
+import { nestingMax, valuesMax } from './json.ts'
 import { count, formatted, int64, object, optional, text } from './schema.ts'
 
 const name = text({
@@ -23,7 +23,7 @@ export const newPlantShape = object(
   { id: plantId, name, tag: optional(tag) },
   {
     title: 'NewPlant',
-    description: `Members other than these are ignored. A member name that appears twice is refused, and so is nesting beyond ${nestingMax} levels.`,
+    description: `Members other than these are ignored. A body holds at most ${valuesMax} values, counting itself, the value of every member and every element, and is nested at most ${nestingMax} levels deep. A member name that appears twice in one object is refused.`,
     examples: [{ id: 7, name: 'Monstera deliciosa', tag: 'indoor' }],
   },
 )

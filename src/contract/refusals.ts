@@ -36,7 +36,7 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
   'input-invalid': {
     status: 400,
     when: 'The body, a parameter or a header is not valid.',
-    example: 'name must be a string.',
+    example: 'name must be a string, not a number.',
   },
   'token-missing': {
     status: 401,

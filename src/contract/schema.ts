@@ -1,7 +1,7 @@
 // The kinds of value that the contract is made of. Each is one declaration with three readings: a
 // TypeScript type, a parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
 import { Failure } from '../domain/failure.ts'
-import { exactInteger, JsonNumber, type JsonObject, type JsonValue, numberSource } from './json.ts'
+import { exactInteger, JsonNumber, JsonObject, type JsonValue } from './json.ts'
 
 /** A JSON Schema as it is published. */
 export type PublishedSchema = Readonly<Record<string, unknown>>
@@ -38,10 +38,8 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
   return {
     // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not 2^63 - 1.
     published: { type: 'integer', format: 'int64', minimum: int64Min, exclusiveMaximum: int64Max + 1n, ...annotations },
-    fromJson: (json, name) => {
-      const source = numberSource(json)
-      return checked(source === undefined ? undefined : exactInteger(source), name)
-    },
+    fromJson: (json, name) =>
+      json instanceof JsonNumber ? checked(exactInteger(json.source), name) : refuseKind(name, 'a number', json),
     fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name, inDigits),
   }
 }
@@ -62,7 +60,7 @@ export function text(annotations: PublishedSchema): Member<string> {
   return {
     published: { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$', ...annotations },
     fromJson: (json, name) => {
-      if (typeof json !== 'string') return refuse(`${name} must be a string.`)
+      if (typeof json !== 'string') return refuseKind(name, 'a string', json)
       if (json.includes('\0')) return refuse(`${name} must not contain the character U+0000.`)
       if (!json.isWellFormed()) return refuse(`${name} must not contain a lone surrogate.`)
       return json
@@ -112,7 +110,7 @@ export function object<Of extends Members>(members: Of, annotations: PublishedSc
       ...annotations,
     },
     fromJson: (json, name) => {
-      const given = isObject(json) ? json : refuse(`${name} must be a JSON object.`)
+      const given = json instanceof JsonObject ? json : refuseKind(name, 'a JSON object', json)
       const read: Record<string, unknown> = {}
       for (const [key, member] of entries) read[key] = readMember(given, key, member)
       return read as ObjectOf<Of>
@@ -125,12 +123,20 @@ function required(member: Member<unknown> | Optional<unknown>): Member<unknown> 
 }
 
 function readMember(given: JsonObject, name: string, member: Member<unknown> | Optional<unknown>): unknown {
-  if (Object.hasOwn(given, name)) return required(member).fromJson(given[name] as JsonValue, name)
+  const json = given.get(name)
+  if (json !== undefined) return required(member).fromJson(json, name)
   return 'optional' in member ? null : refuse(`${name} is missing.`)
 }
 
-function isObject(json: JsonValue): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json) && !(json instanceof JsonNumber)
+function refuseKind(name: string, wanted: string, given: JsonValue): never {
+  return refuse(`${name} must be ${wanted}, not ${kindOf(given)}.`)
+}
+
+function kindOf(json: JsonValue): string {
+  if (json === null) return 'null'
+  if (json instanceof JsonNumber) return 'a number'
+  if (json instanceof JsonObject) return 'an object'
+  return typeof json === 'object' ? 'an array' : `a ${typeof json}`
 }
 
 function refuse(message: string): never {
