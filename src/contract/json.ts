@@ -114,7 +114,8 @@ class Reader {
 
   #value(depth: number): JsonValue {
     this.#values += 1
-    if (this.#values > valuesMax) refuse(`The body must not hold more than ${valuesMax} values.`)
+    if (this.#values > valuesMax)
+      refuse(`The body must not hold more than ${valuesMax} values, counting every member and every element.`)
     switch (this.#text.charCodeAt(this.#at)) {
       case code.quote:
         return this.#text.length > sharedTextMax ? copy(this.#string()) : this.#string()

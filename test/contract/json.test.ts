@@ -59,7 +59,7 @@ describe('strings whose hashes collide', () => {
   test('cost no more than others as the names of one body', () => {
     const body = bodyOf(collidingNames(0, 11_000))
     expect(body.byteLength).toBeLessThan(bytesMax)
-    expect(cpuMs(() => outcome(body))).toBeLessThan(100)
+    expect(cpuMs(() => outcome(body))).toBeLessThan(200)
   })
 
   test.each([
@@ -138,7 +138,7 @@ describe('a body of 1 MiB', () => {
     const body = typeof text === 'string' ? Buffer.from(text) : text
     expect(body.byteLength).toBeLessThanOrEqual(bytesMax)
     expect(body.byteLength).toBeGreaterThan(bytesMax * 0.8)
-    expect(cpuMs(() => outcome(body))).toBeLessThan(100)
+    expect(cpuMs(() => outcome(body))).toBeLessThan(200)
   })
 
   /** Names of the same length, which differ only at their end. */
@@ -159,7 +159,7 @@ describe('a body of 1 MiB', () => {
 })
 
 describe('the bounds of a body', () => {
-  const tooMany = 'The body must not hold more than 1000 values.'
+  const tooMany = 'The body must not hold more than 1000 values, counting every member and every element.'
   const member = (more: string): Buffer => Buffer.from(`{"id":1,"name":"x","more":${more}}`)
   // The body, id, name, more and its array are five.
   const elements = (count: number): string => `[${Array(count).fill('0').join(', ')}]`
