@@ -34,7 +34,7 @@ interface Measured {
 async function measure(placement: (path: string) => Promise<Channel>, creators: number): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-writer-'))
   const path = join(folder, 'plants.db')
-  prepareFile(path, true)
+  prepareFile(path, { create: true })
   const database = connect(path)
   migrate(database)
   const store = new SqliteStore(database, await placement(path))

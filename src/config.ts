@@ -1,5 +1,6 @@
 // Every setting of the command line in one table: its flag, its environment variable, its default
 // and how it is read. Reading gives a frozen set of values, or every problem at once.
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { accountLengthMax, labelLengthMax, type Scope, scopes } from './domain/token.ts'
 import { Mistake, readStoreLocation, type StoreLocation } from './storeLocation.ts'
@@ -41,7 +42,7 @@ export const settings = {
     help: 'where the data is: sqlite:FILE or postgres://USER@HOST/DATABASE (default sqlite:plants.db)',
     variable: 'PLANTS_STORE',
     read: readStoreLocation,
-    otherwise: () => ({ scheme: 'sqlite', path: 'plants.db' }),
+    otherwise: () => ({ scheme: 'sqlite', path: resolve('plants.db') }),
   }),
   'first-token': setting({
     help: 'where the store holds no token at all, issue one and print it with requests to paste',

@@ -1,10 +1,12 @@
 // The process's edge: arguments, environment, streams, signals and exit codes. Nothing else here.
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { run } from './cli/commands.ts'
 import type { World } from './cli/world.ts'
 
 const world: World = {
+  launcher: join(import.meta.dirname, '../bin/plants'),
   environment: process.env,
   print: (text) => void writeSync(1, `${text}\n`),
   tell: (text) => void writeSync(2, `${text}\n`),

@@ -46,6 +46,8 @@ export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
   readonly note: (message: string) => void
   /** Absent: that of a request. */
   readonly patience?: Patience
+  /** What to do if the store is not there and may not be made, as the end of a sentence. */
+  readonly ifMissing?: string
 }
 
 /** Rejects with a sentence for the operator where the store cannot be used. */
@@ -54,7 +56,7 @@ export function openStore(location: StoreLocation, use: StoreUse, surroundings: 
     const deadlines = surroundings.patience === 'of a command' ? commandDeadlines : requestDeadlines
     return openPostgresStore(location, { ...surroundings, deadlines })
   }
-  return openSqliteStore(location.path, { create: use === 'create' })
+  return openSqliteStore(location.path, { create: use === 'create', ...surroundings })
 }
 
 /**

@@ -1,12 +1,13 @@
 // Where a store is: from the URL of a setting, and PostgreSQL's own environment variables, to all
 // that is needed to reach it, or to what is wrong with them.
 import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 export type StoreLocation = SqliteLocation | PostgresLocation
 
 export interface SqliteLocation {
   readonly scheme: 'sqlite'
+  /** Absolute, so that every sentence and every command to paste names the same file in any folder. */
   readonly path: string
 }
 
@@ -16,6 +17,8 @@ export interface PostgresLocation {
   readonly hosts: readonly PostgresHost[]
   readonly user: string
   readonly database: string
+  /** The parameters of its URL as they were given; none of them is a secret. */
+  readonly query: string
   readonly sslMode: SslMode
   /** Certificates, in PEM, that the server's must descend from; absent: those that the system trusts. */
   readonly rootCertificates: string | undefined
@@ -56,7 +59,7 @@ const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
 export function readStoreLocation(text: string, environment: Environment): StoreLocation | Mistake {
   if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgres(text, environment)
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
-  if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path }
+  if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path: resolve(path) }
   const mustBe = path === '' ? knownForms : 'sqlite:FILE: a store in memory would lose what was acknowledged'
   return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
 }
@@ -66,6 +69,12 @@ export function describeStore(location: StoreLocation): string {
   if (location.scheme === 'sqlite') return `sqlite:${location.path}`
   const { user, hosts, database } = location
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(',')}/${encodeURIComponent(database)}`
+}
+
+/** The URL of a store, to be given to another command: all of it but its password. */
+export function storeUrl(location: StoreLocation): string {
+  const query = location.scheme === 'postgres' && location.query !== '' ? `?${location.query}` : ''
+  return describeStore(location) + query
 }
 
 export function describeHost({ host, port }: Pick<PostgresHost, 'host' | 'port'>): string {
@@ -83,7 +92,8 @@ function readPostgres(text: string, environment: Environment): PostgresLocation 
   const parts = urlForm.exec(text)?.groups
   const wrong: string[] = []
   if (parts === undefined) return new Mistake('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
-  const parameters = readParameters(parts['query'] ?? '', environment, wrong)
+  const query = parts['query'] ?? ''
+  const parameters = readParameters(query, environment, wrong)
   const user = decoded(parts['user'], wrong) || environment['PGUSER'] || ''
   if (user === '') wrong.push('that names a user (USER@HOST, or PGUSER)')
   const database = decoded(parts['database'], wrong) || environment['PGDATABASE'] || user
@@ -95,6 +105,7 @@ function readPostgres(text: string, environment: Environment): PostgresLocation 
     hosts: hosts.map((host) => ({ ...host, password: passwords({ ...host, database, user }) })),
     user,
     database,
+    query,
     ...readTrust(parameters, wrong),
     writableHosts: readWritableHosts(parameters.target_session_attrs, wrong),
     connectionsMax: readConnectionsMax(parameters.pool_max_conns, wrong),

@@ -17,7 +17,7 @@ export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Pro
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
   if (describeStore(from) === describeStore(to)) throw new UsageProblems(['--from and --to name the same store.'])
   const surroundings = { randomBytes: world.randomBytes, note: () => {}, patience: 'of a command' } as const
-  const source = await openStore(from, 'existing', surroundings)
+  const source = await openStore(from, 'existing', { ...surroundings, ifMissing: 'check --from' })
   try {
     const target = await openStore(to, 'create', surroundings)
     try {

@@ -1,7 +1,9 @@
-// The help texts, made from the tables of commands and settings.
+// The help texts, made from the tables of commands and settings, and commands to paste.
 
 import packageJson from '../../package.json' with { type: 'json' }
 import { type SettingName, settings } from '../config.ts'
+import { type StoreLocation, storeUrl } from '../storeLocation.ts'
+import type { World } from './world.ts'
 
 /** A command, as the help shows it. */
 export interface Command {
@@ -27,6 +29,15 @@ export function helpFor(command: Command): string {
   const width = Math.max(...flags.map(([flag]) => flag.length))
   const lines = flags.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}`)
   return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
+}
+
+/** A command on a store that does the same when it is pasted into a shell in any folder. */
+export function commandToPaste({ launcher }: Pick<World, 'launcher'>, words: readonly string[], store: StoreLocation): string {
+  return [launcher, ...words, '--store', storeUrl(store)].map(quotedForShell).join(' ')
+}
+
+function quotedForShell(word: string): string {
+  return /^[\w%+,./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 function usage({ name, positionals, settings: names, required = [] }: Command): string {

@@ -4,7 +4,8 @@ import { issueFirstToken } from '../domain/issueToken.ts'
 import { scopes } from '../domain/token.ts'
 import { openLog } from '../log.ts'
 import { type Service, startService } from '../service.ts'
-import { describeStore } from '../storeLocation.ts'
+import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { commandToPaste } from './help.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for what is under way. */
@@ -20,9 +21,9 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
   const stopped = stopRequest(world)
   world.print(`plants: listening on ${service.url}`)
   log.note(`the store is ${describeStore(store)}`)
-  if (values['first-token']) await offerFirstToken(service, world)
+  if (values['first-token']) await offerFirstToken(service, store, world)
   else if (!(await service.store.hasTokens()))
-    log.note('the store holds no token; issue one with: bin/plants token issue --account NAME')
+    log.note(`the store holds no token; issue one with: ${commandToPaste(world, issueWords, store)}`)
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
   const forced = setTimeout(() => world.exit(1), stopMs)
@@ -45,11 +46,13 @@ function stopRequest(world: World): Promise<void> {
   })
 }
 
-async function offerFirstToken({ store, url }: Service, world: World): Promise<void> {
+const issueWords = ['token', 'issue', '--account', 'NAME']
+
+async function offerFirstToken({ store, url }: Service, location: StoreLocation, world: World): Promise<void> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
   const issued = await issueFirstToken(store, request, world)
   if (issued === undefined) {
-    world.print('The store holds tokens already; issue another with: bin/plants token issue --account NAME')
+    world.print(`The store holds tokens already; issue another with: ${commandToPaste(world, issueWords, location)}`)
     return
   }
   world.print(welcome(url, issued.plain.reveal()))

@@ -4,8 +4,9 @@ import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { openStore, type Patience, type StoreUse } from '../service.ts'
+import { openStore, type Patience } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { commandToPaste } from './help.ts'
 import type { World } from './world.ts'
 
 export async function tokenIssue(
@@ -14,7 +15,7 @@ export async function tokenIssue(
 ): Promise<number> {
   // The command requires an account, which the type of its setting, shared with the list, does not say.
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
-  return withStore(store, 'create', 'of a request', world, async (opened) => {
+  return withStore(store, 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
     world.tell(`Token ${token.id} for the account ${printable(account)} (${expiry(token)}), in ${describeStore(store)}.`)
     world.tell('It is shown only now; keep it safe.')
@@ -24,29 +25,34 @@ export async function tokenIssue(
 }
 
 export async function tokenList({ values }: Parsed<'account' | 'json' | 'store'>, world: World): Promise<number> {
-  return withStore(values.store, 'existing', 'of a command', world, async (opened) => {
+  return withStore(values.store, 'of a command', world, async (opened) => {
     const tokens = await opened.listTokens(values.account)
-    world.print(
-      values.json
-        ? JSON.stringify(
-            tokens.map((token) => published(token, world.nowMs())),
-            undefined,
-            2,
-          )
-        : table(tokens, world.nowMs()),
-    )
+    const nowMs = world.nowMs()
+    if (values.json)
+      world.print(
+        JSON.stringify(
+          tokens.map((token) => published(token, nowMs)),
+          undefined,
+          2,
+        ),
+      )
+    else if (tokens.length > 0) world.print(table(tokens, nowMs))
+    else {
+      const issuing = ['token', 'issue', '--account', values.account ?? 'NAME']
+      world.print(`There are no such tokens. Issue one with: ${commandToPaste(world, issuing, values.store)}`)
+    }
     return 0
   })
 }
 
 export async function tokenRevoke({ values, positionals }: Parsed<'store'>, world: World): Promise<number> {
   const [id = ''] = positionals
-  if (id.startsWith('plants_'))
-    throw new UsageProblems(['that is a token, not the id of one; "plants token list" shows the ids.'])
-  return withStore(values.store, 'existing', 'of a request', world, async (opened) => {
+  const listing = commandToPaste(world, ['token', 'list'], values.store)
+  if (id.startsWith('plants_')) throw new UsageProblems([`that is a token, not the id of one. The ids are shown by: ${listing}`])
+  return withStore(values.store, 'of a request', world, async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
-      world.tell(`plants: no token has the id ${JSON.stringify(id)}; "plants token list" shows those there are.`)
+      world.tell(`plants: no token has the id ${JSON.stringify(id)}. Those there are are shown by: ${listing}`)
       return 1
     }
     world.tell(`Token ${token.id} of the account ${printable(token.account)} is revoked.`)
@@ -56,12 +62,12 @@ export async function tokenRevoke({ values, positionals }: Parsed<'store'>, worl
 
 async function withStore(
   location: StoreLocation,
-  use: StoreUse,
   patience: Patience,
-  { randomBytes }: World,
+  world: World,
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
-  const store = await openStore(location, use, { randomBytes, note: () => {}, patience })
+  const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
+  const store = await openStore(location, 'existing', { randomBytes: world.randomBytes, note: () => {}, patience, ifMissing })
   try {
     return await work(store)
   } finally {
@@ -90,7 +96,6 @@ function stateOf(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' 
 }
 
 function table(tokens: readonly Token[], nowMs: number): string {
-  if (tokens.length === 0) return 'There are no such tokens. Issue one with: bin/plants token issue --account NAME'
   const head = ['ID', 'ACCOUNT', 'LABEL', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
   const rows = tokens.map((token) => [
     token.id,

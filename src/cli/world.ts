@@ -1,6 +1,8 @@
 // What a command sees of the process around it. main.ts hands it over; tests may hand over another.
 
 export interface World {
+  /** The absolute path of bin/plants, for commands to paste. */
+  readonly launcher: string
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Writes to standard output: what was asked for. */
   readonly print: (text: string) => void

@@ -107,7 +107,9 @@ describe('plants migrate', () => {
     const home = folder()
     const { code, out, err } = await run(['migrate'], home)
     expect([code, out]).toEqual([0, ''])
-    expect(err).toBe('sqlite:plants.db needs no migration: an embedded store is brought up to date whenever it is opened.\n')
+    expect(err).toBe(
+      `sqlite:${home}/plants.db needs no migration: an embedded store is brought up to date whenever it is opened.\n`,
+    )
     expect(existsSync(join(home, 'plants.db'))).toBe(false)
   })
 })

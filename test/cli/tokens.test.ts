@@ -1,22 +1,28 @@
 import { describe, expect, test } from 'bun:test'
-import { run, serve, tokenFor } from '../support/process.ts'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { launcher, makeStore, run, serve, tokenFor } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 
 const folder = folderMaker()
 
 describe('plants token issue', () => {
   test('prints the token, alone, on standard output, and the rest on standard error', async () => {
-    const { code, out, err } = await run(['token', 'issue', '--account', 'greenhouse', '--label', 'ci'], folder())
+    const home = folder()
+    await makeStore(home)
+    const { code, out, err } = await run(['token', 'issue', '--account', 'greenhouse', '--label', 'ci'], home)
     expect(code).toBe(0)
     expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
     expect(err).toMatch(
-      /^Token [0-9a-f]{12} for the account greenhouse \(does not expire\), in sqlite:plants\.db\.\nIt is shown only now.*\n$/,
+      /^Token [0-9a-f]{12} for the account greenhouse \(does not expire\), in sqlite:\/.*plants\.db\.\nIt is shown only now.*\n$/,
     )
+    expect(err).toContain(` in sqlite:${home}/plants.db.\n`)
     expect(err).not.toContain(out.trim())
   })
 
   test('takes scopes and an expiry', async () => {
     const home = folder()
+    await makeStore(home)
     await run(['token', 'issue', '--account', 'a', '--scopes', 'plants:read', '--expires', '90d'], home)
     const [token] = JSON.parse((await run(['token', 'list', '--json'], home)).out)
     expect(token).toMatchObject({
@@ -54,8 +60,9 @@ describe('plants token issue', () => {
   })
 })
 
-test('eight token issues that race on a file that is not there yet all work', async () => {
+test('eight token issues that race on a new store all work', async () => {
   const home = folder()
+  await makeStore(home)
   const tokens = await Promise.all(Array.from({ length: 8 }, () => tokenFor('a', home)))
   expect(tokens.filter((token) => /^plants_\w{49}$/.test(token))).toHaveLength(8)
   expect(JSON.parse((await run(['token', 'list', '--json'], home)).out)).toHaveLength(8)
@@ -71,6 +78,7 @@ test('a command line shows all its problems at once', async () => {
 describe('plants token list', () => {
   test('shows a table to people', async () => {
     const home = folder()
+    await makeStore(home)
     expect((await run(['token', 'issue', '--account', 'a\u001b[31m', '--label', 'two words'], home)).code).toBe(0)
     const { out } = await run(['token', 'list'], home)
     const [head, row] = out.trimEnd().split('\n')
@@ -90,7 +98,9 @@ describe('plants token list', () => {
       ),
     ).toEqual(['b'])
     expect(JSON.parse((await run(['token', 'list', '--json', '--account', 'c'], home)).out)).toEqual([])
-    expect((await run(['token', 'list', '--account', 'c'], home)).out).toContain('There are no such tokens.')
+    expect((await run(['token', 'list', '--account', 'c'], home)).out).toBe(
+      `There are no such tokens. Issue one with: ${launcher} token issue --account c --store sqlite:${home}/plants.db\n`,
+    )
   })
 
   test('never shows a token or its hash', async () => {
@@ -110,11 +120,6 @@ describe('plants token list', () => {
       'lastUsedAt',
     ])
   })
-
-  test('makes no store where there is none', async () => {
-    const { code, err } = await run(['token', 'list', '--store', 'sqlite:typo.db'], folder())
-    expect([code, err]).toEqual([1, 'plants: The store typo.db cannot be used: there is no such file; check --store.\n'])
-  })
 })
 
 describe('plants token revoke', () => {
@@ -122,7 +127,10 @@ describe('plants token revoke', () => {
     const home = folder()
     await tokenFor('a', home)
     const { code, err } = await run(['token', 'revoke', 'nonsense'], home)
-    expect([code, err]).toEqual([1, 'plants: no token has the id "nonsense"; "plants token list" shows those there are.\n'])
+    expect([code, err]).toEqual([
+      1,
+      `plants: no token has the id "nonsense". Those there are are shown by: ${launcher} token list --store sqlite:${home}/plants.db\n`,
+    ])
     expect((await run(['token', 'revoke'], home)).err).toContain('plants: TOKEN-ID is missing.')
     const token = await tokenFor('a', home)
     const mistaken = await run(['token', 'revoke', token], home)
@@ -147,6 +155,31 @@ describe('plants token revoke', () => {
     server.process.kill('SIGTERM')
     await server.finished
   })
+})
+
+test.each(['token issue --account a', 'token list', 'token revoke 0123456789ab'])(
+  '%s makes no store, and says how to make one',
+  async (line) => {
+    const home = folder()
+    const { code, out, err } = await run([...line.split(' '), '--store', 'sqlite:typo.db'], home)
+    const file = `${home}/typo.db`
+    expect([code, out, err]).toEqual([
+      1,
+      '',
+      `plants: The store ${file} cannot be used: there is no such file; start the server first (${launcher} serve --store sqlite:${file}), or check --store.\n`,
+    ])
+    expect(readdirSync(home)).toEqual([])
+  },
+)
+
+test('a command that is shown works when it is pasted in another folder, whatever the name of the file', async () => {
+  const home = join(folder(), "it's a folder")
+  mkdirSync(home)
+  await makeStore(home)
+  const hint = (await run(['token', 'list'], home)).out.trim().replace(/^.*with: /, '')
+  const pasted = Bun.spawnSync(['sh', '-c', hint], { cwd: folder() })
+  expect(pasted.stdout.toString()).toMatch(/^plants_\w{49}\n$/)
+  expect((await run(['token', 'list'], home)).out).toContain('NAME')
 })
 
 describe('plants', () => {

@@ -45,9 +45,12 @@ async function serves(environment: Environment): Promise<string> {
 
 describe('a store on PostgreSQL', () => {
   test('is named by its URL, and its password is never shown', async () => {
-    const said = await serves({ PLANTS_STORE: await database() })
+    const said = await serves({ PLANTS_STORE: `${await database()}?pool_max_conns=3&sslmode=prefer` })
     expect(said).toMatch(/the store is postgres:\/\/plants@127\.0\.0\.1:\d+\/process_\d+/)
     expect(said).toContain('connected to the database at 127.0.0.1:')
+    expect(said).toMatch(
+      /issue one with: \/\S+\/bin\/plants token issue --account NAME --store 'postgres:\/\/plants@127\.0\.0\.1:\d+\/process_\d+\?pool_max_conns=3&sslmode=prefer'/,
+    )
     expect(said).not.toContain('secret')
   })
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { run, serve, start, tokenFor } from '../support/process.ts'
+import { launcher, run, serve, start, tokenFor } from '../support/process.ts'
 import { exchange, statuses } from '../support/rawSocket.ts'
 import { call, folderMaker } from '../support/service.ts'
 
@@ -11,10 +11,14 @@ const folder = folderMaker()
 
 describe('plants serve', () => {
   test('says where it listens, alone on its line, once it can answer, and prints no secret', async () => {
-    const server = serve(folder())
+    const home = folder()
+    const server = serve(home)
     const url = await server.url
     expect((await call(url, 'GET', '/readyz')).status).toBe(200)
     expect(server.out()).toBe(`plants: listening on ${url}\n`)
+    const hint = `${launcher} token issue --account NAME --store sqlite:${home}/plants.db`
+    for (let waited = 0; waited < 100 && !server.err().includes(hint); waited += 1) await Bun.sleep(20)
+    expect(server.err()).toContain(`the store holds no token; issue one with: ${hint}"`)
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     server.process.kill('SIGTERM')
     expect((await server.finished).code).toBe(0)
@@ -70,6 +74,9 @@ describe('plants serve', () => {
     const again = serve(home, '--first-token')
     await again.url
     for (let waited = 0; waited < 100 && !again.out().includes('tokens already'); waited += 1) await Bun.sleep(20)
+    expect(again.out()).toContain(
+      `The store holds tokens already; issue another with: ${launcher} token issue --account NAME --store sqlite:${home}/plants.db\n`,
+    )
     expect(again.out()).not.toContain('plants_')
     again.process.kill('SIGTERM')
     await again.finished
@@ -232,11 +239,14 @@ describe('plants serve refuses to start', () => {
     mkdirSync(join(home, 'locked'))
     chmodSync(join(home, 'locked'), 0o500)
     for (const [store, sentence] of [
-      ['sqlite:text.db', 'The store text.db cannot be used: the file is not a database.'],
-      ['sqlite:none/plants.db', 'The store none/plants.db cannot be used: its folder does not exist; make it, or check --store.'],
+      ['sqlite:text.db', `The store ${home}/text.db cannot be used: the file is not a database.`],
+      [
+        'sqlite:none/plants.db',
+        `The store ${home}/none/plants.db cannot be used: its folder does not exist; make it, or check --store.`,
+      ],
       ...(process.getuid?.() === 0
         ? []
-        : [['sqlite:locked/plants.db', 'The store locked/plants.db cannot be used: permission is denied.'] as const]),
+        : [['sqlite:locked/plants.db', `The store ${home}/locked/plants.db cannot be used: permission is denied.`] as const]),
     ] as const) {
       const { code, out, err } = await run(['serve', '--port', '0', '--store', store], home)
       expect([code, out, err]).toEqual([1, '', `plants: ${sentence}\n`])

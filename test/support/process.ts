@@ -1,8 +1,11 @@
 // The real command line as a black box: bin/plants, in a folder of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { openStore } from '../../src/service.ts'
 
-const launcher = join(import.meta.dir, '../../bin/plants')
+export const launcher = join(import.meta.dir, '../../bin/plants')
 
 export interface Finished {
   readonly code: number | null
@@ -61,8 +64,15 @@ export function serve(folder: string, ...more: readonly string[]): Running {
   return start(['serve', '--port', '0', '--store', 'sqlite:plants.db', ...more], folder)
 }
 
-/** Issues a token at the command line. */
+/** Makes an empty store, plants.db, as a server does. */
+export async function makeStore(folder: string): Promise<void> {
+  const location = { scheme: 'sqlite', path: join(folder, 'plants.db') } as const
+  await (await openStore(location, 'create', { randomBytes, note: () => {} })).close()
+}
+
+/** Issues a token at the command line, in a store that is made first if there is none. */
 export async function tokenFor(account: string, folder: string, ...more: readonly string[]): Promise<string> {
+  if (!existsSync(join(folder, 'plants.db'))) await makeStore(folder)
   const { out } = await run(['token', 'issue', '--account', account, '--store', 'sqlite:plants.db', ...more], folder)
   return out.trim()
 }

@@ -51,10 +51,17 @@ function whileLocked(work: () => void): void {
   }
 }
 
+export interface FileUse {
+  /** Whether the file is made if there is none. */
+  readonly create: boolean
+  /** What to do if there is none, as the end of a sentence. */
+  readonly ifMissing?: string
+}
+
 /** Makes the file where there is none, readable by its owner alone; SQLite gives its log the same mode. */
-export function prepareFile(path: string, create: boolean): void {
+export function prepareFile(path: string, { create, ifMissing }: FileUse): void {
   if (existsSync(path)) return
-  if (!create) throw new ForeignDatabase('there is no such file; check --store')
+  if (!create) throw new ForeignDatabase(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
   closeSync(openSync(path, 'a', 0o600))
 }
 

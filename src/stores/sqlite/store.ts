@@ -10,7 +10,7 @@ import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.ts'
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
-import { closingOnError, connect, prepareFile, refusal } from './connection.ts'
+import { closingOnError, connect, type FileUse, prepareFile, refusal } from './connection.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
@@ -28,10 +28,10 @@ const plannedInteger = 'cast(? as integer)'
 const plantColumns = 'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
 const plants = 'plants left join long_texts on number = long_text'
 
-/** Opens the store in a file, which `create` makes where there is none. Rejects with StoreRefused where it cannot serve. */
-export async function openSqliteStore(path: string, { create }: { readonly create: boolean }): Promise<Store> {
+/** Opens the store in a file. Rejects with StoreRefused where it cannot serve. */
+export async function openSqliteStore(path: string, use: FileUse): Promise<Store> {
   try {
-    prepareFile(path, create)
+    prepareFile(path, use)
     const database = connect(path)
     const writer = await closingOnError(database, async () => {
       migrate(database)

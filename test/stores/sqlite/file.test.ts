@@ -130,7 +130,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test('where it is not there and may not be made', async () => {
     const path = newPath()
-    expect(await refusalOf(path, false)).toBe(`The store ${path} cannot be used: there is no such file; check --store.`)
+    expect(await refusalOf(path, false)).toBe(`The store ${path} cannot be used: there is no such file.`)
     expect(existsSync(path)).toBe(false)
   })
 
