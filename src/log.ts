@@ -21,8 +21,8 @@ export interface Log {
   warn(message: string, cause?: unknown): void
   /** Something the operator should know. */
   note(message: string): void
-  /** Writes what is left; gives up on a reader that does not take it within a second. */
-  close(): Promise<void>
+  /** Writes what waits; gives up on a reader that does not take it within a second. */
+  flush(): Promise<void>
 }
 
 /** Where lines go: a file descriptor, and whether a person reads it. */
@@ -35,8 +35,8 @@ export interface LogTarget {
 const gatherMs = 20
 /** How long to wait where the reader of a pipe is behind. */
 const retryMs = 50
-/** How long the end of the process may wait for that reader. */
-const closeMs = 1000
+/** How long a flush may wait for that reader. */
+const flushMs = 1000
 /** Lines that wait beyond this, in UTF-16 code units, are dropped and counted rather than kept. */
 const waitingMax = 4 * 1024 * 1024
 
@@ -50,7 +50,7 @@ export function openLog(target: LogTarget, nowMs: () => number): Log {
     failure: (message, details) => lines.add(formatFailure(message, details)),
     warn: (message, cause) => lines.add(formatWarning(message, cause)),
     note: (message) => lines.add(formatNote(message)),
-    close: () => lines.close(),
+    flush: () => lines.flush(),
   }
 }
 
@@ -159,7 +159,7 @@ class LineWriter {
   #dropped = 0
   #underWay: Buffer | undefined
   #gathering = false
-  #closed: (() => void) | undefined
+  #flushed: (() => void) | undefined
 
   constructor(descriptor: number, droppedLine: (dropped: number) => string) {
     this.#descriptor = descriptor
@@ -177,18 +177,20 @@ class LineWriter {
     setTimeout(() => this.#writeNext(), gatherMs).unref()
   }
 
-  close(): Promise<void> {
+  flush(): Promise<void> {
     return new Promise((resolve) => {
-      this.#closed = resolve
-      setTimeout(resolve, closeMs).unref()
-      if (this.#underWay === undefined) this.#writeNext()
+      this.#flushed = resolve
+      setTimeout(resolve, flushMs)
+      this.#writeNext()
     })
   }
 
   #writeNext(): void {
     this.#gathering = false
+    // A write that is under way comes back here when it is done.
+    if (this.#underWay !== undefined) return
     if (this.#waiting === '') {
-      this.#closed?.()
+      this.#flushed?.()
       return
     }
     const dropped = this.#dropped === 0 ? '' : this.#droppedLine(this.#dropped)

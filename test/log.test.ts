@@ -24,7 +24,7 @@ async function logged(terminal: boolean, write: (log: ReturnType<typeof openLog>
   const descriptor = openSync(path, 'w')
   const log = openLog({ descriptor, terminal }, noon)
   write(log)
-  await log.close()
+  await log.flush()
   closeSync(descriptor)
   return readFileSync(path, 'utf8')
 }
@@ -92,6 +92,37 @@ describe('the log', () => {
       `${hours}:00:00.000 warning: It began. outer because of inner\n`,
     )
     expect(await logged(true, (log) => log.request(entry, undefined, { bytes: 0, complete: false }))).toContain(' --- ')
+  })
+
+  test('flushes all that waits, also while an earlier write is not done', async () => {
+    const path = join(folder, 'slow')
+    execFileSync('mkfifo', [path])
+    const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    const log = openLog({ descriptor, terminal: false }, noon)
+    const buffer = Buffer.alloc(1 << 20)
+    // More than a pipe takes at once.
+    log.note('x'.repeat(100_000))
+    let flushed = false
+    const flush = log.flush().then(() => {
+      flushed = true
+    })
+    log.note('last')
+    await Bun.sleep(100)
+    expect(flushed).toBe(false)
+    let text = ''
+    const read = (): void => {
+      try {
+        text += buffer.toString('utf8', 0, readSync(descriptor, buffer))
+      } catch {}
+    }
+    for (let reads = 0; reads < 100 && !flushed; reads += 1) {
+      read()
+      await Bun.sleep(5)
+    }
+    await flush
+    read()
+    expect(text.slice(-30)).toEndWith('"message":"last"}\n')
+    closeSync(descriptor)
   })
 
   test('drops and counts lines rather than fill memory where its reader is behind', async () => {

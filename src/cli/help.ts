@@ -36,7 +36,7 @@ export function commandToPaste({ launcher }: Pick<World, 'launcher'>, words: rea
   return [launcher, ...words, '--store', storeUrl(store)].map(quotedForShell).join(' ')
 }
 
-function quotedForShell(word: string): string {
+export function quotedForShell(word: string): string {
   return /^[\w%+,./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 

@@ -5,7 +5,7 @@ import { scopes } from '../domain/token.ts'
 import { openLog } from '../log.ts'
 import { type Service, startService } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
-import { commandToPaste } from './help.ts'
+import { commandToPaste, quotedForShell } from './help.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for what is under way. */
@@ -19,18 +19,19 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
   const { host, port, store } = values
   const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
   const stopped = stopRequest(world)
-  world.print(`plants: listening on ${service.url}`)
   log.note(`the store is ${describeStore(store)}`)
   if (values['first-token']) await offerFirstToken(service, store, world)
   else if (!(await service.store.hasTokens()))
     log.note(`the store holds no token; issue one with: ${commandToPaste(world, issueWords, store)}`)
+  await log.flush()
+  world.print(`plants: listening on ${service.url}`)
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
   const forced = setTimeout(() => world.exit(1), stopMs)
   await service.stop()
   clearTimeout(forced)
   log.note('stopped')
-  await log.close()
+  await log.flush()
   return 0
 }
 
@@ -55,9 +56,15 @@ async function offerFirstToken({ store, url }: Service, location: StoreLocation,
     world.print(`The store holds tokens already; issue another with: ${commandToPaste(world, issueWords, location)}`)
     return
   }
-  world.print(welcome(url, issued.plain.reveal()))
+  world.print(welcome(reachable(url), issued.plain.reveal()))
 }
 
+/** A service that listens on every address is reached at that of this machine. */
+function reachable(url: string): string {
+  return url.replace(/\/\/[0.]+:/, '//127.0.0.1:').replace(/\/\/\[[0:]+\]:/, '//[::1]:')
+}
+
+/** The requests use nothing that a curl of ten years ago lacks; `-w` ends an answer with a newline. */
 function welcome(url: string, token: string): string {
   return `
 This is the first token, for the account "default". It is shown only now; keep it safe.
@@ -66,9 +73,9 @@ This is the first token, for the account "default". It is shown only now; keep i
 
 Paste that, then try:
 
-  curl -i ${url}/plants -H "Authorization: Bearer $PLANTS_TOKEN" --json '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
-  curl -i ${url}/plants -H "Authorization: Bearer $PLANTS_TOKEN"
-  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $PLANTS_TOKEN"
+  curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN" -H 'Content-Type: application/json' -d '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
+  curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN"
+  curl -i -w '\\n' -X DELETE ${quotedForShell(`${url}/plants/7`)} -H "Authorization: Bearer $PLANTS_TOKEN"
 
 Or use the reference in a browser: ${url}/docs
 `

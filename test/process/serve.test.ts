@@ -59,7 +59,7 @@ describe('plants serve', () => {
     const home = folder()
     const server = serve(home, '--first-token')
     const url = await server.url
-    for (let waited = 0; waited < 100 && !server.out().includes('/docs'); waited += 1) await Bun.sleep(20)
+    expect(server.out()).toEndWith(`${url}/docs\n\nplants: listening on ${url}\n`)
     const token = /export PLANTS_TOKEN=(plants_\w+)/.exec(server.out())?.[1] ?? ''
     const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
     expect(requests).toHaveLength(3)
@@ -67,20 +67,46 @@ describe('plants serve', () => {
       Bun.spawnSync(['sh', '-c', request], { env: { ...process.env, PLANTS_TOKEN: token } }).stdout.toString(),
     )
     expect(answers.map((answer) => statuses(answer))).toEqual([[200], [200], [204]])
-    expect(answers[1]).toEndWith('[{"name":"Monstera deliciosa","tag":"indoor"}]')
+    expect(answers[0]).toEndWith('{"name":"Monstera deliciosa","tag":"indoor"}\n')
+    expect(answers[1]).toEndWith('[{"name":"Monstera deliciosa","tag":"indoor"}]\n')
+    for (const request of requests) expect(request).not.toContain('--json')
     expect(server.err()).not.toContain(token)
     server.process.kill('SIGTERM')
     await server.finished
     const again = serve(home, '--first-token')
     await again.url
-    for (let waited = 0; waited < 100 && !again.out().includes('tokens already'); waited += 1) await Bun.sleep(20)
-    expect(again.out()).toContain(
-      `The store holds tokens already; issue another with: ${launcher} token issue --account NAME --store sqlite:${home}/plants.db\n`,
+    expect(again.out()).toStartWith(
+      `The store holds tokens already; issue another with: ${launcher} token issue --account NAME --store sqlite:${home}/plants.db\nplants: listening on `,
     )
     expect(again.out()).not.toContain('plants_')
     again.process.kill('SIGTERM')
     await again.finished
     expect(url).toBeString()
+  })
+
+  test.each([
+    ['0.0.0.0', '127.0.0.1'],
+    ['::', '[::1]'],
+  ])('on every address (%s) shows requests to %s', async (host, shown) => {
+    const server = serve(folder(), '--first-token', '--host', host)
+    const { port } = new URL(await server.url)
+    const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
+    for (const request of requests) expect(request.replaceAll("'", '')).toContain(` http://${shown}:${port}/plants`)
+    expect(requests).toHaveLength(3)
+    expect(server.out()).toContain(`http://${shown}:${port}/docs`)
+    server.process.kill('SIGTERM')
+    await server.finished
+  })
+
+  test('says what an operator should know before it says that it listens', async () => {
+    const home = folder()
+    const child = spawn('sh', ['-c', 'exec "$0" serve --port 0 2>&1', launcher], { cwd: home })
+    let said = ''
+    for await (const data of child.stdout) {
+      said += data
+      if (said.includes('plants: listening on ')) child.kill('SIGTERM')
+    }
+    expect(said.indexOf('the store holds no token')).toBeWithin(0, said.indexOf('plants: listening on '))
   })
 
   test('writes a JSON line for each request on standard error', async () => {

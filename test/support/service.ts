@@ -114,6 +114,6 @@ function memoryLog(lines: string[]): Log {
     failure: (message, details) => add('failure', { message, ...details }),
     warn: (message, cause) => add('warn', { message, cause }),
     note: (message) => add('note', message),
-    close: async () => {},
+    flush: async () => {},
   }
 }
