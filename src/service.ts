@@ -2,7 +2,7 @@
 import type { Surroundings } from './domain/issueToken.ts'
 import { Pace } from './domain/pace.ts'
 import type { Store } from './domain/store.ts'
-import { answerer } from './http/answer.ts'
+import { type Answer, answerer } from './http/answer.ts'
 import { defaultLimits, type Limits } from './http/context.ts'
 import { LongAnswers } from './http/longAnswers.ts'
 import { loadPages } from './http/pages.ts'
@@ -70,23 +70,34 @@ export async function migrateStore(location: StoreLocation, onlyLook: boolean): 
 /** Starts a service; once this resolves, it answers. Rejects with a sentence for the operator. */
 export async function startService(config: ServiceConfig, surroundings: ServiceSurroundings): Promise<Service> {
   const { log, nowMs, randomBytes, limits = defaultLimits } = surroundings
-  const store = await openStore(config.store, 'create', { randomBytes, note: log.note })
+  const pages = loadPages()
+  // It listens first, so that a port which is taken leaves no new store behind. Requests wait until the store is open.
+  const opened = Promise.withResolvers<void>()
+  let answer: Answer = async (request, connections) => {
+    await opened.promise
+    return await answer(request, connections)
+  }
+  const listenOptions = { ...config, idleSeconds: limits.idleSeconds }
+  const server = listen(listenOptions, (request, connections) => answer(request, connections), log)
+  const store = await openStore(config.store, 'create', { randomBytes, note: log.note }).catch(async (error) => {
+    await server.cut()
+    throw error
+  })
   let stopping = false
-  const newRequestId = requestIds(randomBytes)
   const pace = new Pace()
-  const answer = answerer({
+  answer = answerer({
     store,
     log,
     limits,
-    pages: loadPages(),
+    pages,
     turn: new Turn(),
     pace,
     longAnswers: new LongAnswers(limits.waitingBytesMax, pace),
     nowMs,
-    newRequestId,
+    newRequestId: requestIds(randomBytes),
     isStopping: () => stopping,
   })
-  const server = await closingOnFailure(store, () => listen({ ...config, idleSeconds: limits.idleSeconds }, answer, log))
+  opened.resolve()
   return {
     url: server.url,
     store,
@@ -95,15 +106,6 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
       await server.stop()
       await store.close()
     },
-  }
-}
-
-async function closingOnFailure<Value>(store: Store, work: () => Value): Promise<Value> {
-  try {
-    return work()
-  } catch (error) {
-    await store.close()
-    throw error
   }
 }
 

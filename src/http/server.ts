@@ -20,6 +20,8 @@ export interface Server {
   readonly url: string
   /** Takes no new connections; resolves when every request under way is answered. */
   readonly stop: () => Promise<void>
+  /** Cuts all connections at once. */
+  readonly cut: () => Promise<void>
 }
 
 export interface ListenOptions {
@@ -67,6 +69,7 @@ export function listen(
       // What is still open now is no request: a connection that stands still, or half a header.
       await server.stop(true)
     },
+    cut: () => server.stop(true),
   }
 }
 

@@ -1,13 +1,15 @@
 // The service on PostgreSQL as a black box: how it is told where its store is, what it says where
 // that cannot be used, and TLS to it.
 import { afterAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../support/postgres.ts'
 import { run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 import { prepare } from '../support/stores.ts'
+import { startTcpProxy } from '../support/tcpProxy.ts'
 
 const folder = folderMaker()
 
@@ -163,6 +165,60 @@ describe('plants serve refuses a store', () => {
     }
     await server.sql("create database latin owner plants encoding 'LATIN1' locale 'C' template template0", 'postgres')
     expect((await refusal(server.url('latin'))).err).toContain('the database is in LATIN1; create it in UTF8')
+  })
+})
+
+describe('a request that comes while the store is being opened', () => {
+  /** A port that nobody listens on, to know it before the service says it. */
+  async function freePort(): Promise<string> {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    server.close()
+    await once(server, 'close')
+    return String(port)
+  }
+
+  async function accepts(port: string): Promise<void> {
+    for (let tries = 0; tries < 200; tries += 1) {
+      const socket = connect(Number(port), '127.0.0.1')
+      const accepted = await new Promise((resolve) => socket.on('connect', () => resolve(true)).on('error', () => resolve(false)))
+      socket.destroy()
+      if (accepted) return
+      await Bun.sleep(10)
+    }
+    throw new Error('it does not listen')
+  }
+
+  test('waits, and is answered', async () => {
+    const url = new URL(await database())
+    const proxy = await startTcpProxy(Number(url.port))
+    proxy.freeze()
+    url.port = String(proxy.port)
+    const port = await freePort()
+    const server = start(['serve', '--port', port, '--store', url.href], folder())
+    await accepts(port)
+    const answer = call(`http://127.0.0.1:${port}`, 'GET', '/readyz')
+    await Bun.sleep(200)
+    expect(server.out()).toBe('')
+    proxy.thaw()
+    expect((await answer).status).toBe(200)
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+    await proxy.close()
+  })
+
+  test('is cut if the store cannot be opened', async () => {
+    const mute = createServer(() => {}).listen(0, '127.0.0.1')
+    const { port: mutePort } = mute.address() as { port: number }
+    const port = await freePort()
+    const server = start(['serve', '--port', port, '--store', `postgres://u:secret@127.0.0.1:${mutePort}/x`], folder())
+    await accepts(port)
+    await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow()
+    const { code, out, err } = await server.finished
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/^plants: The store .* does not answer\.\n$/)
+    mute.close()
   })
 })
 

@@ -1,9 +1,22 @@
-// Opening the database file: for its owner alone, in WAL mode, synced at every commit.
-import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+// Opening the database file: for its owner alone, in WAL mode, synced at every commit. What keeps it
+// from being opened becomes one sentence for the operator.
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../storeRefused.ts'
-import { ForeignDatabase, refuseForeign } from './schema.ts'
+import { ForeignDatabase, migrate, refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
 const lockWaitMs = 10_000
@@ -18,12 +31,23 @@ export function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(resolve(path), { timeout: lockWaitMs })
   try {
     refuseForeign(database)
+    readEachTable(database)
     whileLocked(() => database.exec('pragma journal_mode = wal'))
     database.exec('pragma synchronous = full; pragma trusted_schema = off')
     return database
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/** Fails if the first page of a table is damaged: the start must find that, and not a client. */
+function readEachTable(database: DatabaseSync): void {
+  const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
+  for (const { name } of tables) {
+    const firstRow = database.prepare(`select * from "${name}" limit 1`)
+    firstRow.setReadBigInts(true)
+    firstRow.get()
   }
 }
 
@@ -56,13 +80,91 @@ export interface FileUse {
   readonly create: boolean
   /** What to do if there is none, as the end of a sentence. */
   readonly ifMissing?: string
+  /** Told of a file that was made. */
+  readonly note?: (message: string) => void
 }
 
-/** Makes the file where there is none, readable by its owner alone; SQLite gives its log the same mode. */
-export function prepareFile(path: string, { create, ifMissing }: FileUse): void {
-  if (existsSync(path)) return
-  if (!create) throw new ForeignDatabase(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
-  closeSync(openSync(path, 'a', 0o600))
+/** Makes the file if there is none; throws if this user cannot use it. */
+export function prepareFile(path: string, { create, ifMissing, note }: FileUse): void {
+  // They are looked for before the file itself, because another process may be making the store just now.
+  const remains = logFiles(path).filter((file) => existsSync(file))
+  if (existsSync(path)) {
+    requireFile(path)
+  } else if (remains.length > 0) {
+    throw new ForeignDatabase(
+      `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put it back, or remove ${remains.join(' and ')} to begin with an empty store`,
+    )
+  } else if (create) {
+    if (makeFile(path)) note?.(`made a new store: ${path}`)
+  } else {
+    throw new ForeignDatabase(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
+  }
+}
+
+/** What SQLite keeps beside a file while it is in use, and after a crash. */
+function logFiles(path: string): readonly string[] {
+  return ['-wal', '-shm', '-journal'].map((ending) => path + ending)
+}
+
+function requireFile(path: string): void {
+  const found = statSync(path)
+  if (found.isDirectory())
+    throw new ForeignDatabase(`it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`)
+  if (!found.isFile()) throw new ForeignDatabase('it is not a regular file')
+  const file = realpathSync(path)
+  for (const needed of [file, ...logFiles(file), dirname(file)]) requireRights(needed)
+}
+
+/** Throws if a file or folder is there and this user may not read and write it. */
+function requireRights(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === 'ENOENT') return
+    if (code !== 'EACCES') throw error
+    const { uid, mode } = statSync(path)
+    throw new ForeignDatabase(
+      `this user may not read and write ${path} (owner ${uid}, mode ${(mode & 0o777).toString(8)}); run plants as its owner, or give this user the right`,
+    )
+  }
+}
+
+/**
+ * Makes an empty store, readable by its owner alone; SQLite gives its log the same mode. The store is made in a
+ * folder of its own and gets its name once it is whole: a start that fails leaves no store behind, and if several
+ * race, they agree on one. Answers whether it is this one's.
+ */
+function makeFile(path: string): boolean {
+  requireRights(dirname(path))
+  const folder = mkdtempSync(`${path}.making-`)
+  try {
+    const made = join(folder, basename(path))
+    closeSync(openSync(made, 'a', 0o600))
+    const database = connect(made)
+    try {
+      migrate(database)
+      database.exec('pragma wal_checkpoint(truncate)')
+    } finally {
+      database.close()
+    }
+    return named(made, path)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function named(made: string, path: string): boolean {
+  try {
+    linkSync(made, path)
+    return true
+  } catch {
+    // Another was faster, or the path is a symbolic link to a file that is to be made, or the file system knows no
+    // hard links: then an empty file will do.
+    const isNew = !existsSync(path)
+    closeSync(openSync(path, 'a', 0o600))
+    return isNew
+  }
 }
 
 /** SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something about. */
@@ -70,7 +172,7 @@ const reasons: Readonly<Record<number, string>> = {
   5: 'another process holds its write lock',
   8: 'it cannot be written to',
   10: 'the disk failed to read or write it',
-  11: 'the file is damaged',
+  11: 'the file is damaged; restore it from a backup',
   13: 'the disk is full',
   14: 'it cannot be opened; check that its folder exists and is writable',
   26: 'the file is not a database',
@@ -78,12 +180,12 @@ const reasons: Readonly<Record<number, string>> = {
 
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: 'permission is denied',
-  EISDIR: 'it is a folder',
   EMFILE: 'too many files are open',
-  ENOENT: 'its folder does not exist; make it, or check --store',
+  ENOENT: 'its folder does not exist; make it first',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',
-  EROFS: 'the file system is read-only',
+  EPERM: 'permission is denied',
+  EROFS: 'its file system is mounted read-only',
 }
 
 /** The sentence for whatever kept a file from being opened. */

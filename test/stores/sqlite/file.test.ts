@@ -1,7 +1,19 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { Store } from '../../../src/domain/store.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { temporaryFolder } from '../../support/service.ts'
 
@@ -64,10 +76,27 @@ describe('opening', () => {
   test('by many at once, where there is no file yet, works for all', async () => {
     const path = newPath()
     const stores = await Promise.all(Array.from({ length: 8 }, () => openSqliteStore(path, { create: true })))
+    expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
     for (const [n, store] of stores.entries())
       await store.createPlant('a', { id: BigInt(n), name: 'x', tag: null, idempotencyKey: null })
     expect((await stores[0]?.listPlants('a', { limit: 10 }))?.plants).toHaveLength(8)
     for (const store of stores) await store.close()
+  })
+
+  test('says once that it made a file, and nothing of one that is there', async () => {
+    const path = newPath()
+    const notes: string[] = []
+    const open = (): Promise<Store> => openSqliteStore(path, { create: true, note: (message) => notes.push(message) })
+    for (const store of await Promise.all([open(), open(), open()])) await store.close()
+    await (await open()).close()
+    expect(notes).toEqual([`made a new store: ${path}`])
+  })
+
+  test('makes the file that a symbolic link names', async () => {
+    const path = newPath()
+    symlinkSync(`${path}-target`, path)
+    await (await openSqliteStore(path, { create: true })).close()
+    expect(statSync(`${path}-target`).mode & 0o777).toBe(0o600)
   })
 
   test('takes a name that looks like a URI for a name', async () => {
@@ -91,13 +120,43 @@ describe('opening', () => {
 describe('a file that cannot be a store is refused with one sentence', () => {
   test('where its folder does not exist', async () => {
     expect(await refusalOf(`${folder}/none/x.db`)).toBe(
-      `The store ${folder}/none/x.db cannot be used: its folder does not exist; make it, or check --store.`,
+      `The store ${folder}/none/x.db cannot be used: its folder does not exist; make it first.`,
     )
   })
 
   test('where it is a folder', async () => {
     mkdirSync(`${folder}/folder.db`)
-    expect(await refusalOf(`${folder}/folder.db`)).toMatch(/cannot be used: (it is a folder|it cannot be opened)/)
+    expect(await refusalOf(`${folder}/folder.db`)).toBe(
+      `The store ${folder}/folder.db cannot be used: it is a folder; name a file in it, such as sqlite:${folder}/folder.db/plants.db.`,
+    )
+    expect(readdirSync(`${folder}/folder.db`)).toEqual([])
+  })
+
+  test('where it is no file at all', async () => {
+    expect(await refusalOf('/dev/null')).toBe('The store /dev/null cannot be used: it is not a regular file.')
+  })
+
+  test.each(['plants', 'tokens'])('where its table %s is damaged', async (table) => {
+    const path = newPath()
+    await (await openSqliteStore(path, { create: true })).close()
+    const database = new DatabaseSync(path)
+    const { page } = database.prepare('select rootpage as page from sqlite_schema where name = ?').get(table) as { page: number }
+    database.close()
+    const bytes = readFileSync(path)
+    bytes.fill(0xaa, (page - 1) * 4096, page * 4096)
+    writeFileSync(path, bytes)
+    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: the file is damaged; restore it from a backup.`)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+  })
+
+  test.each(['-wal', '-shm', '-journal'])('where it is gone and its %s is left', async (ending) => {
+    const path = newPath()
+    writeFileSync(path + ending, '')
+    for (const create of [true, false])
+      expect(await refusalOf(path, create)).toBe(
+        `The store ${path} cannot be used: the file is missing, but its log (${basename(path)}${ending}) is there, so it was removed or moved while it was in use; put it back, or remove ${path}${ending} to begin with an empty store.`,
+      )
+    expect(existsSync(path)).toBe(false)
   })
 
   test('where it is no database', async () => {
@@ -134,23 +193,57 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test.skipIf(process.getuid?.() === 0)('where its folder is not writable', async () => {
-    const locked = `${folder}/locked`
-    mkdirSync(locked)
-    chmodSync(locked, 0o500)
-    expect(await refusalOf(`${locked}/x.db`)).toBe(`The store ${locked}/x.db cannot be used: permission is denied.`)
+  test.skipIf(process.getuid?.() !== 0)('where another user owns it, its log or its folder', async () => {
+    const home = `${folder}/of-another-user`
+    mkdirSync(`${home}/closed`, { recursive: true })
+    chmodSync(folder, 0o755)
+    chmodSync(home, 0o777)
+    for (const name of ['file.db', 'log.db', 'closed/file.db'])
+      await (await openSqliteStore(`${home}/${name}`, { create: true })).close()
+    for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
+    writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
+    const sentence = (store: string, what: string, mode: string): string =>
+      `The store ${home}/${store} cannot be used: this user may not read and write ${home}/${what} (owner 0, mode ${mode}); run plants as its owner, or give this user the right.`
+    for (const [store, expected] of [
+      ['file.db', sentence('file.db', 'file.db', '600')],
+      ['log.db', sentence('log.db', 'log.db-wal', '600')],
+      ['closed/file.db', sentence('closed/file.db', 'closed', '755')],
+      ['closed/new.db', sentence('closed/new.db', 'closed', '755')],
+    ] as const)
+      expect(await asNobody(`${home}/${store}`)).toBe(expected)
+    expect(readdirSync(`${home}/closed`)).toEqual(['file.db'])
   })
 
-  test.skipIf(!mayMount())('where the disk is full', async () => {
-    const disk = `${folder}/disk`
+  test.skipIf(!mayMount())('where its file system is read-only', async () => {
+    const disk = `${folder}/read-only`
     mkdirSync(disk)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', disk])
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
     try {
-      expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
+      await (await openSqliteStore(`${disk}/x.db`, { create: true })).close()
+      execFileSync('mount', ['-o', 'remount,ro', disk])
+      for (const name of ['x.db', 'new.db'])
+        expect(await refusalOf(`${disk}/${name}`)).toBe(
+          `The store ${disk}/${name} cannot be used: its file system is mounted read-only.`,
+        )
     } finally {
       execFileSync('umount', [disk])
     }
   })
+
+  test.skipIf(!mayMount()).each([4, 8, 16, 40, 64])(
+    'where the disk of %i KiB is full, and leaves nothing behind',
+    async (size) => {
+      const disk = `${folder}/disk-${size}`
+      mkdirSync(disk)
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k`, 'tmpfs', disk])
+      try {
+        expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
+        expect(readdirSync(disk)).toEqual([])
+      } finally {
+        execFileSync('umount', [disk])
+      }
+    },
+  )
 })
 
 describe.skipIf(!mayMount())('a disk that fills up while the store is open', () => {
@@ -180,6 +273,16 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
     }
   }, 30_000)
 })
+
+/** Opens a store in a process of another user, who owns nothing; answers the refusal. */
+async function asNobody(path: string): Promise<string> {
+  const script = `const { openSqliteStore } = await import('${import.meta.dir}/../../../src/stores/sqlite/store.ts')
+    process.setgroups([]); process.setgid(65534); process.setuid(65534)
+    await openSqliteStore(process.argv.at(-1), { create: true }).then(() => console.log('opened'), (error) => console.log(error.message))
+    process.exit()`
+  const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
+  return stdout.toString().trim()
+}
 
 /** Filling a disk takes one that is small, and mounting one takes root. */
 function mayMount(): boolean {
