@@ -145,7 +145,8 @@ function reasons(cause: unknown): string | undefined {
   return deeper === undefined ? message : `${message} because of ${reasons(deeper)}`
 }
 
-function describe(cause: unknown): string {
+/** An error with its stack, and those that it came of. */
+export function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const stack = cause.stack ?? String(cause)
   return cause.cause === undefined ? stack : `${stack}\nbecause of ${describe(cause.cause)}`

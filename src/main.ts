@@ -1,6 +1,6 @@
 // The process's edge: arguments, environment, streams, signals and exit codes. Nothing else here.
 import { randomBytes } from 'node:crypto'
-import { writeSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './cli/commands.ts'
 import type { World } from './cli/world.ts'
@@ -8,25 +8,41 @@ import type { World } from './cli/world.ts'
 const world: World = {
   launcher: join(import.meta.dirname, '../bin/plants'),
   environment: process.env,
-  print: (text) => void writeSync(1, `${text}\n`),
-  tell: (text) => void writeSync(2, `${text}\n`),
-  draw: (text) => void writeSync(2, text),
+  print: (text) => write(1, `${text}\n`),
+  tell: (text) => write(2, `${text}\n`),
+  draw: (text) => write(2, text),
   errorDescriptor: 2,
   errorIsTerminal: process.stderr.isTTY === true,
   nowMs: Date.now,
   monotonicMs: () => performance.now(),
   randomBytes,
   onStopRequest: (stop) => {
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+    if (!hangUpIsIgnored()) process.on('SIGHUP', () => stop('SIGHUP'))
   },
   exit: process.exit,
 }
 
-try {
-  process.exit(await run(process.argv.slice(2), world))
-} catch (error) {
-  // One sentence for the operator; a stack is of no use to them.
-  world.tell(`plants: ${error instanceof Error ? error.message : String(error)}`)
-  process.exit(1)
+/** 128 and the number of SIGPIPE: what a program ends with if its reader has left. */
+const brokenPipeExitCode = 141
+
+function write(descriptor: number, text: string): void {
+  try {
+    writeSync(descriptor, text)
+  } catch (error) {
+    if ((error as { code?: string }).code === 'EPIPE') process.exit(brokenPipeExitCode)
+    throw error
+  }
 }
+
+/** nohup starts a program with SIGHUP ignored, and a handler would undo that. Linux tells of it; elsewhere it is not known. */
+function hangUpIsIgnored(): boolean {
+  try {
+    const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
+  } catch {
+    return false
+  }
+}
+
+process.exit(await run(process.argv.slice(2), world))

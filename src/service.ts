@@ -1,4 +1,5 @@
 // The composition root: the one place that knows which parts a service is made of.
+import { Failure } from './domain/failure.ts'
 import type { Surroundings } from './domain/issueToken.ts'
 import { Pace } from './domain/pace.ts'
 import type { Store } from './domain/store.ts'
@@ -6,14 +7,17 @@ import { type Answer, answerer } from './http/answer.ts'
 import { defaultLimits, type Limits } from './http/context.ts'
 import { LongAnswers } from './http/longAnswers.ts'
 import { loadPages } from './http/pages.ts'
-import { listen } from './http/server.ts'
+import { ListenRefused, listen } from './http/server.ts'
 import { Turn } from './http/turn.ts'
 import type { Log } from './log.ts'
 import type { StoreLocation } from './storeLocation.ts'
 import { commandDeadlines, requestDeadlines } from './stores/postgres/deadlines.ts'
 import { migratePostgresStore } from './stores/postgres/migration.ts'
+import { refusal as postgresRefusal } from './stores/postgres/refusal.ts'
 import { openPostgresStore } from './stores/postgres/store.ts'
+import { refusal as sqliteRefusal } from './stores/sqlite/connection.ts'
 import { openSqliteStore } from './stores/sqlite/store.ts'
+import { StoreRefused } from './stores/storeRefused.ts'
 
 export interface ServiceConfig {
   readonly host: string
@@ -57,6 +61,40 @@ export function openStore(location: StoreLocation, use: StoreUse, surroundings: 
     return openPostgresStore(location, { ...surroundings, deadlines })
   }
   return openSqliteStore(location.path, { create: use === 'create', ...surroundings })
+}
+
+/** The store as a command uses it: what fails says so in a sentence for the operator, which names the store and the cause. */
+export function forOperator(store: Store, location: StoreLocation): Store {
+  const refuse = (error: unknown): never => {
+    throw explained(error, location)
+  }
+  return new Proxy(store, {
+    get: (_, name) => {
+      const member: unknown = Reflect.get(store, name)
+      if (typeof member !== 'function') return member
+      return (...args: readonly unknown[]) => {
+        try {
+          const answer: unknown = member.apply(store, args)
+          return answer instanceof Promise ? answer.catch(refuse) : answer
+        } catch (error) {
+          return refuse(error)
+        }
+      }
+    },
+  })
+}
+
+function explained(error: unknown, location: StoreLocation): unknown {
+  if (!(error instanceof Failure) || error.cause === undefined) return error
+  const refused =
+    location.scheme === 'postgres' ? postgresRefusal(location, error.cause) : sqliteRefusal(location.path, error.cause)
+  if (error.refusal === 'outcome-unknown') refused.message += ' Whether the write was done is not known.'
+  return refused
+}
+
+/** Whether an error is an expected one, whose message is a sentence for the operator. */
+export function isRefusal(error: unknown): error is Error {
+  return error instanceof StoreRefused || error instanceof ListenRefused || error instanceof Failure
 }
 
 /**

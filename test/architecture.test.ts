@@ -19,7 +19,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   main: ['cli'],
   cli: ['config', 'service', 'domain', 'log', 'storeLocation'],
   config: ['domain', 'storeLocation'],
-  service: ['config', 'domain', 'http', 'log', 'storeLocation', 'stores/sqlite', 'stores/postgres'],
+  service: ['config', 'domain', 'http', 'log', 'storeLocation', 'stores', 'stores/sqlite', 'stores/postgres'],
   storeLocation: [],
   http: ['contract', 'domain', 'log'],
   contract: ['domain'],

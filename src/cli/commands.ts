@@ -1,6 +1,9 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
 import { readSettings, type SettingName, UsageProblems } from '../config.ts'
+import { CopyRefused } from '../domain/copyStore.ts'
 import { withoutTokens } from '../domain/token.ts'
+import { describe } from '../log.ts'
+import { isRefusal } from '../service.ts'
 import { withoutPasswords } from '../storeLocation.ts'
 import { copy } from './copy.ts'
 import { type Command, helpFor, overview, version } from './help.ts'
@@ -87,10 +90,14 @@ export async function run(args: readonly string[], world: World): Promise<number
   try {
     return await found.run(rest, world)
   } catch (error) {
-    if (!(error instanceof UsageProblems)) throw error
-    for (const problem of error.problems) world.tell(`plants: ${withoutSecrets(problem)}`)
-    world.tell(`See "plants ${found.name} --help".`)
-    return usageExitCode
+    if (error instanceof UsageProblems) {
+      for (const problem of error.problems) world.tell(`plants: ${withoutSecrets(problem)}`)
+      world.tell(`See "plants ${found.name} --help".`)
+      return usageExitCode
+    }
+    const expected = isRefusal(error) || error instanceof CopyRefused
+    world.tell(`plants: ${expected ? error.message : `a defect of this program: ${describe(error)}`}`)
+    return 1
   }
 }
 

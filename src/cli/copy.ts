@@ -1,17 +1,23 @@
 // The command that moves all plants and tokens from one store to another.
 import { type Parsed, UsageProblems } from '../config.ts'
 import { type Copied, copyStore } from '../domain/copyStore.ts'
-import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
-import { openStore } from '../service.ts'
+import { forOperator, isRefusal, openStore } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
 import { Progress } from './progress.ts'
 import type { World } from './world.ts'
 
-/** 128 and the number of SIGINT, as shells have it. */
-const interruptedExitCode = 130
+/** 128 and the number of the signal, as shells have it. */
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
-class Interrupted extends Error {}
+class Interrupted extends Error {
+  readonly exitCode: number
+
+  constructor(exitCode: number) {
+    super('Interrupted.')
+    this.exitCode = exitCode
+  }
+}
 
 export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Promise<number> {
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
@@ -21,27 +27,28 @@ export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Pro
   try {
     const target = await openStore(to, 'create', surroundings)
     try {
-      const copied = await copyShowing(source, target, world)
+      const copied = await copyShowing(forOperator(source, from), forOperator(target, to), world)
       world.print(outcome(copied, from, to))
       return 0
+    } catch (error) {
+      const interrupted = error instanceof Interrupted
+      if (!(interrupted || isRefusal(error))) throw error
+      world.tell(interrupted ? error.message : `plants: ${error.message}`)
+      world.tell('What was copied is kept; run the same command again to go on.')
+      return interrupted ? error.exitCode : 1
     } finally {
       await target.close()
     }
-  } catch (error) {
-    if (!(error instanceof Interrupted || error instanceof Failure)) throw error
-    world.tell(error instanceof Failure ? `plants: ${error.message}` : 'Interrupted.')
-    world.tell('What was copied is kept; run the same command again to go on.')
-    return error instanceof Failure ? 1 : interruptedExitCode
   } finally {
     await source.close()
   }
 }
 
 async function copyShowing(source: Store, target: Store, world: World): Promise<Copied> {
-  let interrupted = false
-  world.onStopRequest(() => {
-    if (interrupted) world.exit(interruptedExitCode)
-    interrupted = true
+  let interrupted: Interrupted | undefined
+  world.onStopRequest((signal) => {
+    if (interrupted !== undefined) world.exit(exitCodes[signal])
+    interrupted = new Interrupted(exitCodes[signal])
   })
   const total = await source.countPlants()
   let shown: { readonly phase: string; readonly progress: Progress } | undefined
@@ -55,7 +62,7 @@ async function copyShowing(source: Store, target: Store, world: World): Promise<
         shown.progress.add(count)
       },
       goOn: () => {
-        if (interrupted) throw new Interrupted()
+        if (interrupted !== undefined) throw interrupted
       },
     })
   } finally {

@@ -1,10 +1,11 @@
 // The command that serves: from its settings to a clean end.
-import type { Parsed } from '../config.ts'
+import type { Parsed, Values } from '../config.ts'
 import { issueFirstToken } from '../domain/issueToken.ts'
+import type { Store } from '../domain/store.ts'
 import { scopes } from '../domain/token.ts'
-import { openLog } from '../log.ts'
-import { type Service, startService } from '../service.ts'
-import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { type Log, openLog } from '../log.ts'
+import { forOperator, startService } from '../service.ts'
+import { describeStore } from '../storeLocation.ts'
 import { commandToPaste, quotedForShell } from './help.ts'
 import type { World } from './world.ts'
 
@@ -14,15 +15,26 @@ const stopMs = 10_000
 /** Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the terminal and from npm. */
 const sameSignalMs = 200
 
-export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'first-token'>, world: World): Promise<number> {
+type ServeSetting = 'host' | 'port' | 'store' | 'first-token'
+
+export async function serve({ values }: Parsed<ServeSetting>, world: World): Promise<number> {
   const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, world.nowMs)
+  try {
+    return await serveLogging(values, log, world)
+  } finally {
+    await log.flush()
+  }
+}
+
+async function serveLogging(values: Values<ServeSetting>, log: Log, world: World): Promise<number> {
   const { host, port, store } = values
   const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
   const stopped = stopRequest(world)
   log.note(`the store is ${describeStore(store)}`)
-  if (values['first-token']) await offerFirstToken(service, store, world)
-  else if (!(await service.store.hasTokens()))
-    log.note(`the store holds no token; issue one with: ${commandToPaste(world, issueWords, store)}`)
+  const opened = forOperator(service.store, store)
+  const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
+  if (values['first-token']) world.print(await firstToken(opened, service.url, issuing, world))
+  else if (!(await opened.hasTokens())) log.note(`the store holds no token; issue one with: ${issuing}`)
   await log.flush()
   world.print(`plants: listening on ${service.url}`)
   await stopped
@@ -31,7 +43,6 @@ export async function serve({ values }: Parsed<'host' | 'port' | 'store' | 'firs
   await service.stop()
   clearTimeout(forced)
   log.note('stopped')
-  await log.flush()
   return 0
 }
 
@@ -47,16 +58,12 @@ function stopRequest(world: World): Promise<void> {
   })
 }
 
-const issueWords = ['token', 'issue', '--account', 'NAME']
-
-async function offerFirstToken({ store, url }: Service, location: StoreLocation, world: World): Promise<void> {
+/** What to say of a first token: the token, if the store had none, or else how to issue another. */
+async function firstToken(store: Store, url: string, issuing: string, world: World): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
   const issued = await issueFirstToken(store, request, world)
-  if (issued === undefined) {
-    world.print(`The store holds tokens already; issue another with: ${commandToPaste(world, issueWords, location)}`)
-    return
-  }
-  world.print(welcome(reachable(url), issued.plain.reveal()))
+  if (issued === undefined) return `The store holds tokens already; issue another with: ${issuing}`
+  return welcome(reachable(url), issued.plain.reveal())
 }
 
 /** A service that listens on every address is reached at that of this machine. */

@@ -4,7 +4,7 @@ import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { openStore, type Patience } from '../service.ts'
+import { forOperator, openStore, type Patience } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
 import { commandToPaste } from './help.ts'
 import type { World } from './world.ts'
@@ -69,7 +69,7 @@ async function withStore(
   const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
   const store = await openStore(location, 'existing', { randomBytes: world.randomBytes, note: () => {}, patience, ifMissing })
   try {
-    return await work(store)
+    return await work(forOperator(store, location))
   } finally {
     await store.close()
   }

@@ -1,5 +1,7 @@
 // What a command sees of the process around it. main.ts hands it over; tests may hand over another.
 
+export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
+
 export interface World {
   /** The absolute path of bin/plants, for commands to paste. */
   readonly launcher: string
@@ -16,8 +18,8 @@ export interface World {
   /** A clock that only moves forward, from some moment on. */
   readonly monotonicMs: () => number
   readonly randomBytes: (count: number) => Uint8Array
-  /** Calls back at each request to stop (SIGTERM, SIGINT). */
-  readonly onStopRequest: (stop: () => void) => void
+  /** Calls back at each request to stop. */
+  readonly onStopRequest: (stop: (signal: StopSignal) => void) => void
   /** Ends the process at once. */
   readonly exit: (code: number) => never
 }

@@ -107,9 +107,14 @@ describe('plants copy', () => {
     await server.finished
   }, 60_000)
 
-  test.each(['SIGKILL', 'SIGINT'] as const)(
+  test.each([
+    ['SIGKILL', null],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
     'goes on where it was interrupted by %s',
-    async (signal) => {
+    async (signal, exitCode) => {
       const [file, database] = [newFile(), await newDatabase()]
       const count = 20_000
       await fill(
@@ -122,8 +127,8 @@ describe('plants copy', () => {
       while ((await copied()) < 2000) await Bun.sleep(10)
       copying.process.kill(signal)
       const { code, err } = await copying.finished
-      if (signal === 'SIGINT') {
-        expect(code).toBe(130)
+      expect(code).toBe(exitCode)
+      if (signal !== 'SIGKILL') {
         expect(err).toEndWith('Interrupted.\nWhat was copied is kept; run the same command again to go on.\n')
       }
       expect(await copied()).toBeLessThan(count)

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { run as runCommand } from '../../src/cli/commands.ts'
+import type { World } from '../../src/cli/world.ts'
 import { launcher, makeStore, run, serve, tokenFor } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 
@@ -171,6 +175,73 @@ test.each(['token issue --account a', 'token list', 'token revoke 0123456789ab']
     expect(readdirSync(home)).toEqual([])
   },
 )
+
+/** Overwrites the page that a table or an index of a store begins with, or the last page of its rows. */
+function damage(file: string, name: string, what: 'root' | 'last leaf'): void {
+  const database = new DatabaseSync(file)
+  const { root } = database.prepare('select rootpage as root from sqlite_schema where name = ?').get(name) as { root: number }
+  database.close()
+  const bytes = readFileSync(file)
+  // An inner page names its last child at byte 8 (https://sqlite.org/fileformat.html).
+  const page = what === 'root' ? root : bytes.readUInt32BE((root - 1) * 4096 + 8)
+  writeFileSync(file, bytes.fill(0xaa, (page - 1) * 4096, page * 4096))
+}
+
+describe('a damaged file', () => {
+  test('is named, with the cause, by each command that meets the damage', async () => {
+    const home = folder()
+    await makeStore(home)
+    const file = join(home, 'plants.db')
+    const filling = new DatabaseSync(file)
+    filling.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 500)
+      insert into tokens select randomblob(32), 'id' || i, 'a', '', 'plants:read', 0, null, null, null from n`)
+    filling.close()
+    damage(file, 'tokens', 'last leaf')
+    const listed = await run(['token', 'list'], home)
+    expect([listed.code, listed.out, listed.err]).toEqual([
+      1,
+      '',
+      `plants: The store ${file} cannot be used: the file is damaged; restore it from a backup.\n`,
+    ])
+    damage(file, 'sqlite_autoindex_tokens_2', 'root')
+    for (const line of ['token issue --account a', 'token revoke id1', 'serve --port 0 --first-token']) {
+      const { code, out, err } = await run(line.split(' '), home)
+      expect([line, code, out]).toEqual([line, 1, ''])
+      expect(err).toContain(`plants: The store ${file} cannot be used: `)
+      expect(err).toContain('malformed')
+      expect(err).not.toContain('try again')
+    }
+  })
+})
+
+describe('a defect', () => {
+  test('shows its stack, unlike what is refused', async () => {
+    const home = folder()
+    await makeStore(home)
+    const told: string[] = []
+    const world = {
+      environment: {},
+      launcher,
+      tell: (text: string) => void told.push(text),
+      nowMs: () => {
+        throw new TypeError('no clock')
+      },
+      randomBytes,
+    }
+    const code = await runCommand(['token', 'list', '--store', `sqlite:${home}/plants.db`], world as unknown as World)
+    expect(code).toBe(1)
+    expect(told.join()).toStartWith('plants: a defect of this program: TypeError: no clock\n')
+    expect(told.join()).toMatch(/\n +at .*tokens\.ts:\d+/)
+  })
+})
+
+test('a command whose reader has left ends as one that got SIGPIPE, without a word', async () => {
+  const home = folder()
+  const { stderr, stdout } = Bun.spawnSync(['sh', '-c', '{ sleep 0.5; "$0" --help; echo $? >&2; } | true', launcher], {
+    cwd: home,
+  })
+  expect([stdout.toString(), stderr.toString()]).toEqual(['', '141\n'])
+})
 
 test('a command that is shown works when it is pasted in another folder, whatever the name of the file', async () => {
   const home = join(folder(), "it's a folder")

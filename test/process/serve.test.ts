@@ -151,6 +151,28 @@ async function unfinishedRequest(url: string, token: string): Promise<Socket> {
 }
 
 describe('plants serve stops', () => {
+  test('at SIGHUP as at SIGTERM', async () => {
+    const server = serve(folder())
+    await server.url
+    server.process.kill('SIGHUP')
+    const { code, err } = await server.finished
+    expect([code, err]).toEqual([0, expect.stringContaining('"message":"stopped"')])
+  })
+
+  test.skipIf(process.platform !== 'linux')('not at SIGHUP if nohup started it', async () => {
+    const child = spawn('nohup', [launcher, 'serve', '--port', '0'], { cwd: folder(), stdio: ['ignore', 'pipe', 'ignore'] })
+    let url: string | undefined
+    for await (const data of child.stdout) {
+      url = /listening on (\S+)/.exec(String(data))?.[1] ?? url
+      if (url !== undefined) break
+    }
+    child.kill('SIGHUP')
+    await Bun.sleep(200)
+    expect((await call(url ?? '', 'GET', '/readyz')).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0)
+  })
+
   test('after what is under way is finished, and keeps the data', async () => {
     const home = folder()
     const token = await tokenFor('a', home)
