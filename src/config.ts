@@ -2,7 +2,7 @@
 // and how it is read. Reading gives a frozen set of values, or every problem at once.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { accountLengthMax, labelLengthMax, type Scope, scopes } from './domain/token.ts'
+import { accountLengthMax, labelLengthMax, type Scope, scopes, withoutTokens } from './domain/token.ts'
 import { Mistake, readStoreLocation, type StoreLocation } from './storeLocation.ts'
 
 interface Setting<Value> {
@@ -53,13 +53,13 @@ export const settings = {
   account: setting<string | undefined>({
     placeholder: 'NAME',
     help: 'the account whose plants the token opens',
-    read: (text) => ofLength(text, 1, accountLengthMax),
+    read: readAccount,
     otherwise: () => undefined,
   }),
   label: setting({
     placeholder: 'TEXT',
     help: 'what the token is for, to know it again in the list',
-    read: (text) => ofLength(text, 0, labelLengthMax),
+    read: (text) => readText(text, 0, labelLengthMax),
     otherwise: () => '',
   }),
   scopes: setting<readonly Scope[]>({
@@ -138,10 +138,13 @@ export function readSettings<Names extends SettingName>(
     if (text === undefined) return [name, otherwise()]
     const value = read(text, environment)
     const source = flagged === undefined ? variable : `--${name}`
-    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${JSON.stringify(text)}.`)
+    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${quoted(text)}.`)
     return [name, value]
   })
-  problems.push(...positionalProblems(positionalNames, given.positionals))
+  const kept = keptByNpm(names, given.positionals, environment)
+  problems.push(...kept)
+  // npm hands on the value of a flag that it has kept, as one argument too many.
+  if (kept.length === 0) problems.push(...positionalProblems(positionalNames, given.positionals))
   if (problems.length > 0) throw new UsageProblems(problems)
   return Object.freeze({ values: Object.freeze(Object.fromEntries(entries)), positionals: given.positionals })
 }
@@ -158,17 +161,50 @@ function readFlags(names: readonly SettingName[], args: readonly string[]): Give
   const flags = new Map<string, string>()
   const positionals: string[] = []
   const problems: string[] = []
+  const unknown = new Set<number>()
   for (const token of tokens) {
-    if (token.kind === 'positional') positionals.push(token.value)
-    if (token.kind !== 'option') continue
+    // What follows an unknown flag may be its value.
+    if (token.kind === 'positional' && !unknown.has(token.index - 1)) positionals.push(token.value)
+    if (token.kind !== 'option' || unknown.has(token.index)) continue
     const name = names.find((known) => known === token.name)
-    if (name === undefined) problems.push(`${token.rawName} is not known to this command.`)
-    else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
+    if (name === undefined) {
+      unknown.add(token.index)
+      problems.push(unknownFlag(args[token.index] ?? token.rawName, names))
+    } else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
     else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('--')))
       problems.push(`--${name} needs a value.`)
     else flags.set(name, token.value)
   }
   return { flags, positionals, problems }
+}
+
+/** A flag with one dash, such as -port, is a row of letters to the parser; it is named as it was typed. */
+function unknownFlag(typed: string, names: readonly SettingName[]): string {
+  const [flag] = /^-+[A-Za-z][\w-]*/.exec(withoutTokens(typed)) ?? ['-']
+  const meant = nearest(
+    flag.replace(/^-+/, '--'),
+    names.map((name) => `--${name}`),
+  )
+  return `${shortened(flag)} is not known to this command${meant === undefined ? '.' : `; did you mean ${meant}?`}`
+}
+
+/** Flags that were typed before the "--" of npm start. npm takes them for its own, and tells of them only in variables. */
+function keptByNpm(names: readonly SettingName[], positionals: readonly string[], environment: Environment): string[] {
+  if (environment['npm_lifecycle_event'] !== 'start') return []
+  const kept = names.flatMap((name) => {
+    const value = environment[`npm_config_${name.replaceAll('-', '_')}`]
+    return value === undefined ? [] : [{ name, value }]
+  })
+  return kept.map(({ name, value }) => {
+    if (!takesValue(name)) return `npm kept --${name} for itself; write: npm start -- --${name}`
+    const typed = value !== 'true' ? value : kept.length === 1 ? positionals[0] : undefined
+    const shown = typed !== undefined && /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://') ? typed : placeholderOf(name)
+    return `npm kept --${name} for itself; write: npm start -- --${name} ${shown}`
+  })
+}
+
+function placeholderOf(name: SettingName): string {
+  return (settings[name] as { readonly placeholder?: string }).placeholder ?? ''
 }
 
 function takesValue(name: SettingName): boolean {
@@ -177,7 +213,7 @@ function takesValue(name: SettingName): boolean {
 
 function positionalProblems(expected: readonly string[], found: readonly string[]): string[] {
   const missing = expected.slice(found.length).map((name) => `${name} is missing.`)
-  const excess = found.slice(expected.length).map((text) => `${JSON.stringify(text)} is one argument too many.`)
+  const excess = found.slice(expected.length).map((text) => `${quoted(text)} is one argument too many.`)
   return [...missing, ...excess]
 }
 
@@ -202,8 +238,51 @@ function readLifetimeMs(text: string): number | Mistake {
   return lifetimeMs <= lifetimeMaxMs ? lifetimeMs : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
 }
 
-function ofLength(text: string, min: number, max: number): string | Mistake {
+function readAccount(text: string): string | Mistake {
+  return /^\s|\s$/.test(text) ? new Mistake('without white space at either end') : readText(text, 1, accountLengthMax)
+}
+
+function readText(text: string, min: number, max: number): string | Mistake {
   const length = [...text].length
   const fits = length >= min && length <= max && text.isWellFormed()
-  return fits ? text : new Mistake(`${min} to ${max} characters of text`)
+  if (!fits) return new Mistake(`${min} to ${max} characters of text`)
+  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) ? new Mistake('without control characters') : text
+}
+
+/** How much of what somebody typed is repeated, in characters. */
+const shownMax = 100
+
+function shortened(text: string): string {
+  return text.length > shownMax ? `${[...text.slice(0, 2 * shownMax)].slice(0, shownMax).join('')}…` : text
+}
+
+/** What somebody typed, as it is repeated in a refusal. */
+export function quoted(text: string): string {
+  return JSON.stringify(shortened(withoutTokens(text)))
+}
+
+/** The word that was most likely meant by one that is not known. */
+export function nearest(typed: string, known: readonly string[]): string | undefined {
+  return (
+    known.find((word) => isWithin(1, typed, word)) ??
+    known.find((word) => word.length > lengthOfOneEdit && isWithin(2, typed, word))
+  )
+}
+
+/** Shorter words are near to too many others. */
+const lengthOfOneEdit = 4
+
+/** Whether so many edits make one word of the other: a letter more, less or another, or two neighbours swapped. */
+function isWithin(edits: number, one: string, other: string): boolean {
+  if (one === other) return true
+  if (edits === 0) return false
+  let same = 0
+  while (one[same] === other[same]) same += 1
+  const [a, b] = [one.slice(same), other.slice(same)]
+  return (
+    isWithin(edits - 1, a.slice(1), b) ||
+    isWithin(edits - 1, a, b.slice(1)) ||
+    isWithin(edits - 1, a.slice(1), b.slice(1)) ||
+    (a[0] === b[1] && a[1] === b[0] && isWithin(edits - 1, a.slice(2), b.slice(2)))
+  )
 }

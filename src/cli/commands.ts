@@ -1,5 +1,5 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
-import { readSettings, type SettingName, UsageProblems } from '../config.ts'
+import { nearest, quoted, readSettings, type SettingName, UsageProblems } from '../config.ts'
 import { CopyRefused } from '../domain/copyStore.ts'
 import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
@@ -82,17 +82,22 @@ const usageExitCode = 2
 
 /** Runs a command line and resolves to its exit code. */
 export async function run(args: readonly string[], world: World): Promise<number> {
-  const found = commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
-  const rest = args.slice(found?.name.split(' ').length ?? 0)
-  if (rest.includes('--help') || rest.includes('-h'))
-    return print(world, found === undefined ? overview(commands) : helpFor(found))
-  if (found === undefined) return withoutCommand(args, world)
+  const end = args.findIndex((arg) => arg.startsWith('-'))
+  const words = end === -1 ? args : args.slice(0, end)
+  if (args[0] === 'version' || args[0] === '--version' || args[0] === '-V') return print(world, version())
+  if (args[0] === 'help') return help(words.slice(1), world)
+  if (args.includes('--help') || args.includes('-h')) return help(words, world)
+  const found = commandNamed(words)
+  return found === undefined ? unknown(words, args, world) : await runCommand(found, args, world)
+}
+
+async function runCommand({ name, run: work }: RunnableCommand, args: readonly string[], world: World): Promise<number> {
   try {
-    return await found.run(rest, world)
+    return await work(args.slice(name.split(' ').length), world)
   } catch (error) {
     if (error instanceof UsageProblems) {
       for (const problem of error.problems) world.tell(`plants: ${withoutSecrets(problem)}`)
-      world.tell(`See "plants ${found.name} --help".`)
+      world.tell(`See "plants ${name} --help".`)
       return usageExitCode
     }
     const expected = isRefusal(error) || error instanceof CopyRefused
@@ -101,11 +106,47 @@ export async function run(args: readonly string[], world: World): Promise<number
   }
 }
 
-function withoutCommand(args: readonly string[], world: World): number {
-  if (args[0] === '--version' || args[0] === '-V') return print(world, version())
-  if (args.length > 0) world.tell(`plants: ${withoutSecrets(JSON.stringify(args.join(' ')))} is not a command.`)
-  world.tell(overview(commands))
+function commandNamed(words: readonly string[]): RunnableCommand | undefined {
+  return commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
+}
+
+/** The commands that share a first word, such as "token". */
+function group(words: readonly string[]): readonly Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${words[0]} `))
+}
+
+function help(words: readonly string[], world: World): number {
+  const found = commandNamed(words)
+  if (found !== undefined) return print(world, helpFor(found))
+  if (words.length === 0) return print(world, overview(commands))
+  if (words.length === 1 && group(words).length > 0) return print(world, overview(group(words)))
+  return unknown(words, words, world)
+}
+
+/** Says what is wrong with a command line that begins with no command, and what may have been meant. */
+function unknown(words: readonly string[], args: readonly string[], world: World): number {
+  const typed = words.length > 0 ? words.slice(0, 2) : args.slice(0, 1)
+  const related = group(typed)
+  const meant = nearestCommand(typed, related)
+  // The first word of a group alone is no mistake, only unfinished.
+  if (typed.length > 0 && (typed.length > 1 || related.length === 0)) {
+    const guess = meant === undefined ? '.' : `; did you mean "plants ${meant}"?`
+    world.tell(`plants: ${withoutSecrets(quoted(typed.join(' ')))} is not a command${guess}`)
+  }
+  world.tell(meant === undefined ? overview(related.length > 0 ? related : commands) : 'See "plants --help".')
   return usageExitCode
+}
+
+function nearestCommand([first = '', second]: readonly string[], related: readonly Command[]): string | undefined {
+  const names = commands.map(({ name }) => name)
+  const whole = second === undefined ? undefined : nearest(`${first} ${second}`, names)
+  if (whole !== undefined || related.length > 0) return whole
+  const firstWords = names.map((name) => name.replace(/ .*/, ''))
+  return (
+    nearest(first, [...firstWords, 'help', 'version', '--help', '--version']) ??
+    // "plants list" leaves out what is listed.
+    names.find((name) => name.endsWith(` ${first}`))
+  )
 }
 
 /** What somebody typed may hold a token or a password in the wrong place; it is not repeated. */

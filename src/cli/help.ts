@@ -21,7 +21,13 @@ export function version(): string {
 
 export function overview(commands: readonly Command[]): string {
   const lines = commands.map((command) => `  plants ${usage(command)}\n      ${command.summary}`)
-  return ['Usage:', ...lines, '  plants --help | --version', '', 'Each command explains itself: plants COMMAND --help'].join('\n')
+  return [
+    'Usage:',
+    ...lines,
+    '  plants help [COMMAND] | version',
+    '',
+    'Each command explains itself: plants COMMAND --help',
+  ].join('\n')
 }
 
 export function helpFor(command: Command): string {

@@ -1,5 +1,5 @@
 // The commands on tokens. They work beside a running server, which sees their effect as soon as its store says.
-import { type Parsed, UsageProblems } from '../config.ts'
+import { type Parsed, quoted, UsageProblems } from '../config.ts'
 import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
@@ -52,7 +52,7 @@ export async function tokenRevoke({ values, positionals }: Parsed<'store'>, worl
   return withStore(values.store, 'of a request', world, async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
-      world.tell(`plants: no token has the id ${JSON.stringify(id)}. Those there are are shown by: ${listing}`)
+      world.tell(`plants: no token has the id ${quoted(id)}. Those there are are shown by: ${listing}`)
       return 1
     }
     world.tell(`Token ${token.id} of the account ${printable(token.account)} is revoked.`)

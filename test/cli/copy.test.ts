@@ -177,7 +177,7 @@ describe('plants copy', () => {
     for (const [from, to, code, sentence] of [
       [file, file, 2, '--from and --to name the same store.'],
       ['sqlite:nowhere.db', file, 1, 'nowhere.db cannot be used: there is no such file; check --from.'],
-      [file, unprepared, 1, 'run "plants migrate" with the same --store'],
+      [file, unprepared, 1, 'it has no tables yet; run "plants migrate --store URL" first.'],
       [file, 'postgres://u:secret@127.0.0.1:1/x', 1, '127.0.0.1:1 refuses connections'],
       ['x', file, 2, '--from must be sqlite:FILE or postgres://'],
     ] as const) {

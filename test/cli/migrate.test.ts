@@ -20,7 +20,7 @@ describe('plants migrate', () => {
     const url = await newDatabase()
     const refused = await run(['token', 'list', '--store', url], folder())
     expect([refused.code, refused.out]).toEqual([1, ''])
-    expect(refused.err).toContain('it has no tables yet; run "plants migrate" with the same --store')
+    expect(refused.err).toContain('it has no tables yet; run "plants migrate --store URL" first')
     const first = await run(['migrate', '--store', url], folder())
     expect([first.code, first.out]).toEqual([0, ''])
     expect(first.err).toMatch(/is ready: 4 statements were run\.\n$/)

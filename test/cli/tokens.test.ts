@@ -45,6 +45,13 @@ describe('plants token issue', () => {
     [['--expires', 'never'], '--expires must be'],
     [['--account', ''], '--account must be 1 to 255 characters of text, not ""'],
     [['--account', 'x'.repeat(256)], '--account must be 1 to 255 characters of text'],
+    [['--account', ' a'], '--account must be without white space at either end, not " a".'],
+    [['--account', 'a\u00a0'], '--account must be without white space at either end, not'],
+    [['--account', 'a\u0007b'], '--account must be without control characters, not "a\\u0007b".'],
+    [['--account', 'a\u2028b'], '--account must be without control characters, not'],
+    [['--account', 'a', '--label', 'two\nlines'], '--label must be without control characters, not "two\\nlines".'],
+    [['--account', 'x'.repeat(5000)], `--account must be 1 to 255 characters of text, not "${'x'.repeat(100)}…".\n`],
+    [['--account', 'a', 'x'.repeat(5000)], `"${'x'.repeat(100)}…" is one argument too many.\n`],
     [['--account', 'a', '--scopes', 'plants:read,plants:water'], '--scopes must be one or more of plants:read, plants:write'],
     [['--account', 'a', '--scopes', ''], '--scopes must be'],
     [['--account', 'a', '--expires', '90'], '--expires must be a time such as 90d'],
@@ -82,8 +89,11 @@ test('a command line shows all its problems at once', async () => {
 describe('plants token list', () => {
   test('shows a table to people', async () => {
     const home = folder()
-    await makeStore(home)
-    expect((await run(['token', 'issue', '--account', 'a\u001b[31m', '--label', 'two words'], home)).code).toBe(0)
+    await tokenFor('a', home, '--label', 'two words')
+    // An earlier version took such a name.
+    const database = new DatabaseSync(join(home, 'plants.db'))
+    database.exec("update tokens set account = 'a\u001b[31m'")
+    database.close()
     const { out } = await run(['token', 'list'], home)
     const [head, row] = out.trimEnd().split('\n')
     expect(head).toMatch(/^ID +ACCOUNT +LABEL +SCOPES +STATE +CREATED +EXPIRES +LAST USED$/)
@@ -263,7 +273,40 @@ describe('plants', () => {
     const serveHelp = await run(['serve', '--help'], home)
     for (const part of ['--host ADDRESS', '--port NUMBER', '--store URL', '--first-token', 'PLANTS_STORE', 'PLANTS_PORT'])
       expect(serveHelp.out).toContain(part)
-    expect((await run(['--version'], home)).out).toBe('1.0.0\n')
+    for (const args of ['--version', '-V', 'version']) expect((await run([args], home)).out).toBe('1.0.0\n')
+    for (const args of [['help'], ['-h']]) expect((await run(args, home)).out).toBe(help.out)
+    for (const args of [
+      ['help', 'serve'],
+      ['serve', '--port', 'x', '-h'],
+    ])
+      expect((await run(args, home)).out).toBe(serveHelp.out)
+    const group = await run(['help', 'token'], home)
+    expect([group.code, group.err, (await run(['token', '--help'], home)).out]).toEqual([0, '', group.out])
+    expect(group.out).toContain('plants token revoke TOKEN-ID')
+    expect(group.out).not.toContain('plants serve')
+  })
+
+  test.each([
+    ['tokens list', '"tokens list" is not a command; did you mean "plants token list"?'],
+    ['token isue --account a', '"token isue" is not a command; did you mean "plants token issue"?'],
+    ['srve', '"srve" is not a command; did you mean "plants serve"?'],
+    ['help tokn', '"tokn" is not a command; did you mean "plants token"?'],
+    ['revoke x', '"revoke x" is not a command; did you mean "plants token revoke"?'],
+    ['--vresion', '"--vresion" is not a command; did you mean "plants --version"?'],
+    ['serve --stroe sqlite:x', '--stroe is not known to this command; did you mean --store?'],
+    ['serve -port 80', '-port is not known to this command; did you mean --port?'],
+    ['serve --wat', '--wat is not known to this command.'],
+  ])('tells what was probably meant by %s', async (line, sentence) => {
+    const { code, out, err } = await run(line.split(' '), folder())
+    expect([code, out]).toEqual([2, ''])
+    expect(err.split('\n')).toEqual([`plants: ${sentence}`, expect.stringMatching(/^See "plants .*--help"\.$/), ''])
+  })
+
+  test('says of a group of commands which it has', async () => {
+    const { code, out, err } = await run(['token'], folder())
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toStartWith('Usage:\n  plants token issue ')
+    expect((await run(['token', 'grow'], folder())).err).toBe(`plants: "token grow" is not a command.\n${err}`)
   })
 
   test('refuses what is no command', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -320,6 +320,40 @@ describe('two servers on one file', () => {
 })
 
 describe('npm start', () => {
+  test('refuses flags that npm kept for itself, and says where they belong', async () => {
+    const home = folder()
+    const { status, stdout, stderr } = spawnSync(
+      'npm',
+      ['start', '--prefix', join(import.meta.dir, '../..'), '--port', '8081', '--store=sqlite:x.db'],
+      { cwd: home, encoding: 'utf8', env: { ...process.env, PLANTS_STORE: `sqlite:${home}/plants.db` } },
+    )
+    expect(status).toBe(2)
+    expect(stdout).not.toContain('listening')
+    expect(stderr).toContain('plants: npm kept --port for itself; write: npm start -- --port ')
+    expect(stderr).toContain('plants: npm kept --store for itself; write: npm start -- --store sqlite:x.db\n')
+    expect(stderr).not.toContain('too many')
+    expect(readdirSync(home)).toEqual([])
+  }, 30_000)
+
+  test.each([
+    [{ npm_config_port: 'true' }, ['8081'], '--port 8081'],
+    [{ npm_config_port: '8081' }, [], '--port 8081'],
+    [{ npm_config_host: '0.0.0.0' }, [], '--host 0.0.0.0'],
+    [{ npm_config_store: 'postgres://u:secret@h/x' }, [], '--store URL'],
+    [{ npm_config_first_token: 'true' }, [], '--first-token'],
+  ])('knows such a flag by %j', async (variables, args, flag) => {
+    const { code, out, err } = await run(['serve', '--first-token', ...args], folder(), {
+      ...(variables as Record<string, string>),
+      npm_lifecycle_event: 'start',
+    })
+    const [name] = flag.split(' ')
+    expect([code, out, err]).toEqual([
+      2,
+      '',
+      `plants: npm kept ${name} for itself; write: npm start -- ${flag}\nSee "plants serve --help".\n`,
+    ])
+  })
+
   test('passes a signal on and ends with the service', async () => {
     const home = folder()
     const npm = spawn('npm', ['start', '--prefix', join(import.meta.dir, '../..')], {

@@ -69,10 +69,10 @@ export class SchemaRefused extends Error {}
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
-  if (found === 0) throw new SchemaRefused('it has no tables yet; run "plants migrate" with the same --store')
+  if (found === 0) throw new SchemaRefused('it has no tables yet; run "plants migrate --store URL" first')
   if (found < schemaVersion)
     throw new SchemaRefused(
-      `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate" with the same --store`,
+      `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate --store URL" first`,
     )
   await requireColumns(nodes)
 }
