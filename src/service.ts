@@ -35,6 +35,8 @@ export interface Service {
   /** Where it listens: http://HOST:PORT. */
   readonly url: string
   readonly store: Store
+  /** How many requests are not answered to their end. */
+  readonly underWay: () => number
   /** Takes no new connections, finishes what is under way, and closes the store. */
   readonly stop: () => Promise<void>
 }
@@ -139,6 +141,7 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
   return {
     url: server.url,
     store,
+    underWay: server.underWay,
     stop: async () => {
       stopping = true
       await server.stop()

@@ -29,7 +29,13 @@ export async function serve({ values }: Parsed<ServeSetting>, world: World): Pro
 async function serveLogging(values: Values<ServeSetting>, log: Log, world: World): Promise<number> {
   const { host, port, store } = values
   const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
-  const stopped = stopRequest(world)
+  const force = async (): Promise<void> => {
+    const count = service.underWay()
+    log.note(`stopped by force: ${count} ${count === 1 ? 'request was' : 'requests were'} cut`)
+    await log.flush()
+    world.exit(1)
+  }
+  const stopped = stopRequest(world, force)
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
@@ -39,21 +45,26 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   world.print(`plants: listening on ${service.url}`)
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
-  const forced = setTimeout(() => world.exit(1), stopMs)
+  const forced = setTimeout(force, stopMs)
   await service.stop()
   clearTimeout(forced)
   log.note('stopped')
   return 0
 }
 
-/** Resolves at the first request to stop; the second one ends the process. */
-function stopRequest(world: World): Promise<void> {
+/** Resolves at the first request to stop; a second one calls `force`, and a third one ends the process as it is. */
+function stopRequest(world: World, force: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
-    let firstMs = Number.POSITIVE_INFINITY
+    let requests = 0
+    let lastMs = Number.NEGATIVE_INFINITY
     world.onStopRequest(() => {
-      if (performance.now() - firstMs > sameSignalMs) world.exit(1)
-      firstMs = Math.min(firstMs, performance.now())
-      resolve()
+      const nowMs = world.monotonicMs()
+      if (nowMs - lastMs <= sameSignalMs) return
+      lastMs = nowMs
+      requests += 1
+      if (requests === 1) resolve()
+      else if (requests === 2) void force()
+      else world.exit(1)
     })
   })
 }

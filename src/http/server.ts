@@ -18,6 +18,8 @@ export interface Connections {
 
 export interface Server {
   readonly url: string
+  /** How many requests are not answered to their end. */
+  readonly underWay: () => number
   /** Takes no new connections; resolves when every request under way is answered. */
   readonly stop: () => Promise<void>
   /** Cuts all connections at once. */
@@ -69,6 +71,7 @@ export function listen(
       // What is still open now is no request: a connection that stands still, or half a header.
       await server.stop(true)
     },
+    underWay: () => server.pendingRequests,
     cut: () => server.stop(true),
   }
 }

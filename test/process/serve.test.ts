@@ -221,7 +221,8 @@ describe('plants serve stops', () => {
     await Bun.sleep(300)
     expect(server.process.exitCode).toBeNull()
     server.process.kill('SIGTERM')
-    expect((await server.finished).code).toBe(1)
+    const { code, err } = await server.finished
+    expect([code, err]).toEqual([1, expect.stringContaining('"message":"stopped by force: 1 request was cut"')])
     socket.destroy()
   })
 
@@ -230,12 +231,13 @@ describe('plants serve stops', () => {
     const token = await tokenFor('a', home)
     const server = serve(home)
     const url = await server.url
-    const socket = await unfinishedRequest(url, token)
+    const sockets = [await unfinishedRequest(url, token), await unfinishedRequest(url, token)]
     const stoppedMs = performance.now()
     server.process.kill('SIGTERM')
-    await server.finished
+    const { code, err } = await server.finished
+    expect([code, err]).toEqual([1, expect.stringContaining('"message":"stopped by force: 2 requests were cut"')])
     expect(performance.now() - stoppedMs).toBeWithin(9000, 14_000)
-    socket.destroy()
+    for (const socket of sockets) socket.destroy()
   }, 20_000)
 })
 
