@@ -56,6 +56,14 @@ describe('plants serve', () => {
     expect([exitCode, stdout.toString()]).toEqual([0, '1.0.0\n'])
   })
 
+  test('makes no store if the folder it is started in is gone', () => {
+    const gone = join(folder(), 'gone')
+    const script = 'mkdir "$1" && cd "$1" && rmdir "$1" && exec "$0" serve --port 0'
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', script, launcher, gone], { encoding: 'utf8' })
+    expect([status, stdout]).toEqual([1, ''])
+    expect(stderr).toEndWith('plants: the folder that this was started in is gone; go to another one first.\n')
+  })
+
   test('with --first-token prints one token, and requests that work as they stand', async () => {
     const home = folder()
     const server = serve(home, '--first-token')

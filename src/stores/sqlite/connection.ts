@@ -92,7 +92,7 @@ export function prepareFile(path: string, { create, ifMissing, note }: FileUse):
     requireFile(path)
   } else if (remains.length > 0) {
     throw new ForeignDatabase(
-      `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put it back, or remove ${remains.join(' and ')} to begin with an empty store`,
+      `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
     )
   } else if (create) {
     if (makeFile(path)) note?.(`made a new store: ${path}`)
