@@ -168,6 +168,21 @@ describe('plants serve refuses a store', () => {
   })
 })
 
+test('a command that the database refuses names the store and the cause', async () => {
+  const server = await sharedPostgres()
+  const url = await server.createDatabase(`refused_${process.pid}`)
+  await prepare(url)
+  await server.sql('revoke insert on tokens from plants', `refused_${process.pid}`)
+  for (const line of ['token issue --account a', 'serve --port 0 --first-token']) {
+    const { code, out, err } = await run([...line.split(' '), '--store', url], folder())
+    expect([code, out]).toEqual([1, ''])
+    const sentence =
+      /plants: The store postgres:\/\/plants@\S+ cannot be used: it refuses the user "plants" a right that this needs; .*\n$/
+    expect(err).toMatch(sentence)
+    expect(err).not.toMatch(/secret|try again/)
+  }
+})
+
 describe('a request that comes while the store is being opened', () => {
   /** A port that nobody listens on, to know it before the service says it. */
   async function freePort(): Promise<string> {

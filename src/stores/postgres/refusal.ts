@@ -13,7 +13,9 @@ export function refusal(location: PostgresLocation, error: unknown): StoreRefuse
   const reason =
     cause instanceof NoHost
       ? cause.failures.map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`).join('; ')
-      : reasonOf(cause, location)
+      : cause instanceof SchemaRefused
+        ? cause.message
+        : `it ${reasonOf(cause, location)}`
   return new StoreRefused(describeStore(location), reason, error)
 }
 
@@ -40,7 +42,6 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
 }
 
 function reasonOf(error: unknown, location: PostgresLocation): string {
-  if (error instanceof SchemaRefused) return error.message
   if (error instanceof HostRefused) return `will not do: ${error.message}`
   const { code = '', message } = error as { code?: string; message: string }
   const known = reasons(location)[code]
