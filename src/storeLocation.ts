@@ -59,6 +59,7 @@ const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
 export function readStoreLocation(text: string, environment: Environment): StoreLocation | Mistake {
   if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgres(text, environment)
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
+  if (path.endsWith('/')) return new Mistake(`sqlite:FILE, such as sqlite:${path}plants.db`)
   if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path: resolve(path) }
   const mustBe = path === '' ? knownForms : 'sqlite:FILE: a store in memory would lose what was acknowledged'
   return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)

@@ -94,6 +94,7 @@ test.each([
 describe('plants serve refuses a store', () => {
   test.each([
     ['redis://user:secret@host/x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis://[redacted]".'],
+    ['sqlite:data/', 'sqlite:FILE, such as sqlite:data/plants.db, not "sqlite:data/".'],
     ['mysql:x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "mysql:x".'],
     ['mysql://root:secret', 'sqlite:FILE or postgres://'],
     ['postgres://host/db', 'a URL that names a user'],

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -193,19 +194,22 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test.skipIf(process.getuid?.() !== 0)('where another user owns it, its log or its folder', async () => {
+  test.skipIf(process.getuid?.() !== 0)('where its rights, or those of its log or folder, keep this user out', async () => {
     const home = `${folder}/of-another-user`
     mkdirSync(`${home}/closed`, { recursive: true })
     chmodSync(folder, 0o755)
     chmodSync(home, 0o777)
-    for (const name of ['file.db', 'log.db', 'closed/file.db'])
+    for (const name of ['file.db', 'read-only.db', 'log.db', 'closed/file.db'])
       await (await openSqliteStore(`${home}/${name}`, { create: true })).close()
     for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
     writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
-    const sentence = (store: string, what: string, mode: string): string =>
-      `The store ${home}/${store} cannot be used: this user may not read and write ${home}/${what} (owner 0, mode ${mode}); run plants as its owner, or give this user the right.`
+    chownSync(`${home}/read-only.db`, nobody, nobody)
+    chmodSync(`${home}/read-only.db`, 0o400)
+    const sentence = (store: string, what: string, mode: string, owner = 0): string =>
+      `The store ${home}/${store} cannot be used: this user may not read and write ${home}/${what} (owner ${owner}, mode ${mode}); run plants as its owner, or give this user the right.`
     for (const [store, expected] of [
       ['file.db', sentence('file.db', 'file.db', '600')],
+      ['read-only.db', sentence('read-only.db', 'read-only.db', '400', nobody)],
       ['log.db', sentence('log.db', 'log.db-wal', '600')],
       ['closed/file.db', sentence('closed/file.db', 'closed', '755')],
       ['closed/new.db', sentence('closed/new.db', 'closed', '755')],
@@ -274,10 +278,12 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
   }, 30_000)
 })
 
+const nobody = 65_534
+
 /** Opens a store in a process of another user, who owns nothing; answers the refusal. */
 async function asNobody(path: string): Promise<string> {
   const script = `const { openSqliteStore } = await import('${import.meta.dir}/../../../src/stores/sqlite/store.ts')
-    process.setgroups([]); process.setgid(65534); process.setuid(65534)
+    process.setgroups([]); process.setgid(${nobody}); process.setuid(${nobody})
     await openSqliteStore(process.argv.at(-1), { create: true }).then(() => console.log('opened'), (error) => console.log(error.message))
     process.exit()`
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
