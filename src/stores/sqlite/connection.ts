@@ -8,6 +8,7 @@ import {
   linkSync,
   mkdtempSync,
   openSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   statfsSync,
@@ -85,7 +86,8 @@ export interface FileUse {
 }
 
 /** Makes the file if there is none; throws if this user cannot use it. */
-export function prepareFile(path: string, { create, ifMissing, note }: FileUse): void {
+export function prepareFile(name: string, { create, ifMissing, note }: FileUse): void {
+  const path = linkTarget(name)
   // They are looked for before the file itself, because another process may be making the store just now.
   const remains = logFiles(path).filter((file) => existsSync(file))
   if (existsSync(path)) {
@@ -98,6 +100,15 @@ export function prepareFile(path: string, { create, ifMissing, note }: FileUse):
     if (makeFile(path)) note?.(`made a new store: ${path}`)
   } else {
     throw new ForeignDatabase(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
+  }
+}
+
+/** The file that a symbolic link names, be it there or not; SQLite keeps the log beside that one. */
+function linkTarget(path: string): string {
+  try {
+    return resolve(dirname(path), readlinkSync(path))
+  } catch {
+    return path
   }
 }
 
@@ -150,7 +161,7 @@ function makeFile(path: string): boolean {
     }
     return named(made, path)
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -159,8 +170,7 @@ function named(made: string, path: string): boolean {
     linkSync(made, path)
     return true
   } catch {
-    // Another was faster, or the path is a symbolic link to a file that is to be made, or the file system knows no
-    // hard links: then an empty file will do.
+    // Another was faster, or the file system knows no hard links: then an empty file will do.
     const isNew = !existsSync(path)
     closeSync(openSync(path, 'a', 0o600))
     return isNew

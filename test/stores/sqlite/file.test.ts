@@ -98,6 +98,10 @@ describe('opening', () => {
     symlinkSync(`${path}-target`, path)
     await (await openSqliteStore(path, { create: true })).close()
     expect(statSync(`${path}-target`).mode & 0o777).toBe(0o600)
+    rmSync(`${path}-target`)
+    writeFileSync(`${path}-target-wal`, '')
+    expect(await refusalOf(path)).toContain('the file is missing, but its log')
+    expect(existsSync(path)).toBe(false)
   })
 
   test('takes a name that looks like a URI for a name', async () => {
