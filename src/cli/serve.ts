@@ -39,9 +39,10 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
-  if (values['first-token']) world.print(await firstToken(opened, service.url, issuing, world))
-  else if (!(await opened.hasTokens())) log.note(`the store holds no token; issue one with: ${issuing}`)
+  const welcome = values['first-token'] ? await firstToken(opened, service.url, issuing, world) : undefined
+  if (welcome === undefined && !(await opened.hasTokens())) log.note(`the store holds no token; issue one with: ${issuing}`)
   await log.flush()
+  if (welcome !== undefined) world.print(welcome)
   world.print(`plants: listening on ${service.url}`)
   await stopped
   log.note('stopping: no new connections; a second signal ends it at once')
@@ -74,7 +75,7 @@ async function firstToken(store: Store, url: string, issuing: string, world: Wor
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
   const issued = await issueFirstToken(store, request, world)
   if (issued === undefined) return `The store holds tokens already; issue another with: ${issuing}`
-  return welcome(reachable(url), issued.plain.reveal())
+  return welcomeText(reachable(url), issued.plain.reveal())
 }
 
 /** A service that listens on every address is reached at that of this machine. */
@@ -83,7 +84,7 @@ function reachable(url: string): string {
 }
 
 /** The requests use nothing that a curl of ten years ago lacks; `-w` ends an answer with a newline. */
-function welcome(url: string, token: string): string {
+function welcomeText(url: string, token: string): string {
   return `
 This is the first token, for the account "default". It is shown only now; keep it safe.
 

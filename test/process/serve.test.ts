@@ -109,13 +109,17 @@ describe('plants serve', () => {
 
   test('says what an operator should know before it says that it listens', async () => {
     const home = folder()
-    const child = spawn('sh', ['-c', 'exec "$0" serve --port 0 2>&1', launcher], { cwd: home })
-    let said = ''
-    for await (const data of child.stdout) {
-      said += data
-      if (said.includes('plants: listening on ')) child.kill('SIGTERM')
+    const saidBy = async (flags: string): Promise<string> => {
+      const child = spawn('sh', ['-c', `exec "$0" serve --port 0 ${flags} 2>&1`, launcher], { cwd: home })
+      let said = ''
+      for await (const data of child.stdout) {
+        said += data
+        if (said.includes('plants: listening on ')) child.kill('SIGTERM')
+      }
+      return said
     }
-    expect(said.indexOf('the store holds no token')).toBeWithin(0, said.indexOf('plants: listening on '))
+    expect(await saidBy('')).toMatch(/the store is.*the store holds no token.*plants: listening on /s)
+    expect(await saidBy('--first-token')).toMatch(/the store is.*export PLANTS_TOKEN=.*plants: listening on /s)
   })
 
   test('writes a JSON line for each request on standard error', async () => {
