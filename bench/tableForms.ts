@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { connect, prepareFile } from '../src/stores/sqlite/connection.ts'
+import { connect } from '../src/stores/sqlite/connection.ts'
+import { prepareFile } from '../src/stores/sqlite/file.ts'
 import { median } from './statistics.ts'
 
 const rounds = 25
@@ -89,7 +90,7 @@ class Filled {
   readonly #list: StatementSync
 
   constructor(path: string, form: Form, large: boolean) {
-    prepareFile(path, true)
+    prepareFile(path, { create: true })
     this.#database = connect(path)
     this.#database.exec(form.tables)
     this.#create = form.creator(this.#database)

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BatchWriter } from '../src/stores/sqlite/batchWriter.ts'
 import type { Channel } from '../src/stores/sqlite/commit.ts'
-import { connect, prepareFile } from '../src/stores/sqlite/connection.ts'
+import { connect } from '../src/stores/sqlite/connection.ts'
+import { prepareFile } from '../src/stores/sqlite/file.ts'
 import { migrate } from '../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../src/stores/sqlite/store.ts'
 import { writerThread } from '../src/stores/sqlite/writerThread.ts'
@@ -21,7 +22,7 @@ async function inlineWriter(path: string): Promise<Channel> {
   return {
     send: async (batch) => JSON.stringify(writer.apply(JSON.parse(batch))),
     close: async () => database.close(),
-    failure: () => undefined,
+    ready: async () => {},
   }
 }
 
@@ -37,7 +38,7 @@ async function measure(placement: (path: string) => Promise<Channel>, creators: 
   prepareFile(path, { create: true })
   const database = connect(path)
   migrate(database)
-  const store = new SqliteStore(database, await placement(path))
+  const store = new SqliteStore(database, await placement(path), () => undefined)
   const endMs = performance.now() + roundMs
   let created = 0
   const create = async (): Promise<void> => {
@@ -66,7 +67,7 @@ async function watchDelays(endMs: number): Promise<number[]> {
 for (const creators of [1, 64]) {
   const results = { thread: [] as Measured[], inline: [] as Measured[] }
   for (let round = 0; round < rounds; round += 1) {
-    results.thread.push(await measure(writerThread, creators))
+    results.thread.push(await measure((path) => writerThread(path, () => {}), creators))
     results.inline.push(await measure(inlineWriter, creators))
   }
   for (const [placement, measured] of Object.entries(results)) {

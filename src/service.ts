@@ -50,6 +50,8 @@ export type Patience = 'of a request' | 'of a command'
 export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
   /** Told of what the operator should know. */
   readonly note: (message: string) => void
+  /** Told of what the operator should look at. */
+  readonly warn?: (message: string, cause?: unknown) => void
   /** Absent: that of a request. */
   readonly patience?: Patience
   /** What to do if the store is not there and may not be made, as the end of a sentence. */
@@ -119,7 +121,7 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
   }
   const listenOptions = { ...config, idleSeconds: limits.idleSeconds }
   const server = listen(listenOptions, (request, connections) => answer(request, connections), log)
-  const store = await openStore(config.store, 'create', { randomBytes, note: log.note }).catch(async (error) => {
+  const store = await openStore(config.store, 'create', { randomBytes, note: log.note, warn: log.warn }).catch(async (error) => {
     await server.cut()
     throw error
   })

@@ -1,5 +1,6 @@
 // Group commit: the writes that arrive while one batch is being committed form the next batch, so
 // they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
+// Places are shared out by account: an account that writes much fills neither the batches nor the room.
 import { nothingDone, tooManyWaiting } from './failures.ts'
 
 /** Writes a batch and answers what became of each write, in their order; rejects with a Failure where none of them counts. */
@@ -17,18 +18,24 @@ const returnMaxMs = 5
 /** Shorter commits are not waited for: to read and answer the requests of a batch takes as long. */
 const longCommitMs = 2
 
-/** The room that the unsettled writes of a store share. */
+/** The room that the unsettled writes of a store share. No account takes more of it than it leaves free for others. */
 export class WaitingRoom {
-  #text = 0
+  readonly #taken = new Map<string, number>()
+  #free = waitingTextMax
 
-  take(text: number): boolean {
-    if (this.#text + text > waitingTextMax) return false
-    this.#text += text
+  take(account: string, text: number): boolean {
+    const taken = (this.#taken.get(account) ?? 0) + text
+    if (taken > this.#free - text) return false
+    this.#taken.set(account, taken)
+    this.#free -= text
     return true
   }
 
-  free(text: number): void {
-    this.#text -= text
+  leave(account: string, text: number): void {
+    const left = (this.#taken.get(account) ?? 0) - text
+    if (left > 0) this.#taken.set(account, left)
+    else this.#taken.delete(account)
+    this.#free += text
   }
 }
 
@@ -45,6 +52,7 @@ export interface GroupCommitOptions<Write> {
 }
 
 interface Waiting<Write, Outcome> {
+  readonly account: string
   readonly write: Write
   readonly submittedMs: number
   readonly resolve: (outcome: Outcome) => void
@@ -54,7 +62,10 @@ interface Waiting<Write, Outcome> {
 export class GroupCommit<Write, Outcome> {
   readonly #commit: Commit<Write, Outcome>
   readonly #options: GroupCommitOptions<Write>
-  #waiting: Waiting<Write, Outcome>[] = []
+  /** By account, in the order in which they came. The account that was served longest ago comes first. */
+  #waiting = new Map<string, Waiting<Write, Outcome>[]>()
+  #waitingCount = 0
+  #lastSubmittedMs = 0
   #committing: Promise<void> | undefined
   #awaited: { readonly everybody: number; readonly resolve: () => void } | undefined
 
@@ -64,15 +75,20 @@ export class GroupCommit<Write, Outcome> {
   }
 
   /** Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`. */
-  submit(write: Write): Promise<Outcome> {
-    if (!this.#options.room.take(this.#options.textOf(write))) {
+  submit(account: string, write: Write): Promise<Outcome> {
+    if (!this.#options.room.take(account, this.#options.textOf(write))) {
       if (this.#committing === undefined) this.#options.onIdle?.()
       return Promise.reject(tooManyWaiting())
     }
     const submittedMs = performance.now()
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, submittedMs, resolve, reject })
-      if (this.#waiting.length === this.#awaited?.everybody) this.#awaited.resolve()
+      const waiting = { account, write, submittedMs, resolve, reject }
+      const queue = this.#waiting.get(account)
+      if (queue === undefined) this.#waiting.set(account, [waiting])
+      else queue.push(waiting)
+      this.#waitingCount += 1
+      this.#lastSubmittedMs = submittedMs
+      if (this.#waitingCount === this.#awaited?.everybody) this.#awaited.resolve()
       this.#committing ??= this.#commitAll()
     })
   }
@@ -85,7 +101,7 @@ export class GroupCommit<Write, Outcome> {
   async #commitAll(): Promise<void> {
     // The requests that were read together with this one join its batch.
     await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) {
+    while (this.#waitingCount > 0) {
       this.#refuseOverdue()
       const startMs = performance.now()
       const settled = await this.#commitBatch(this.#takeBatch())
@@ -103,10 +119,10 @@ export class GroupCommit<Write, Outcome> {
   async #awaitReturn(settled: number, startMs: number): Promise<void> {
     const tookMs = performance.now() - startMs
     const waitMaxMs = Math.min(tookMs * returnShare, returnMaxMs)
-    const lastCameMs = (this.#waiting.at(-1)?.submittedMs ?? startMs) - startMs
-    const everybody = Math.min(settled + this.#waiting.length, batchWritesMax)
+    const lastCameMs = this.#waitingCount === 0 ? 0 : this.#lastSubmittedMs - startMs
+    const everybody = Math.min(settled + this.#waitingCount, batchWritesMax)
     if (everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
-    if (this.#waiting.length >= everybody) return
+    if (this.#waitingCount >= everybody) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, waitMaxMs)
       this.#awaited = { everybody, resolve: () => resolve(clearTimeout(timer)) }
@@ -133,38 +149,61 @@ export class GroupCommit<Write, Outcome> {
 
   /** Refuses the writes that have waited too long for those before them. */
   #refuseOverdue(): void {
-    const { waitMaxMs = Number.POSITIVE_INFINITY } = this.#options
+    const { waitMaxMs } = this.#options
+    if (waitMaxMs === undefined) return
     const earliestMs = performance.now() - waitMaxMs
-    // They stand in the order in which they came.
-    const end = this.#waiting.findIndex(({ submittedMs }) => submittedMs >= earliestMs)
-    const overdue = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
-    this.#leaveRoom(overdue)
-    for (const { reject } of overdue) reject(nothingDone(new Error('it waited too long for the writes before it')))
+    for (const queue of [...this.#waiting.values()]) {
+      const end = queue.findIndex(({ submittedMs }) => submittedMs >= earliestMs)
+      if (end === 0) continue
+      const overdue = new Set(end === -1 ? queue : queue.slice(0, end))
+      this.#leaveQueue(queue, overdue)
+      this.#leaveRoom([...overdue])
+      for (const { reject } of overdue) reject(nothingDone(new Error('it waited too long for the writes before it')))
+    }
   }
 
   #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {
     const { room, textOf } = this.#options
-    for (const { write } of writes) room.free(textOf(write))
+    for (const { account, write } of writes) room.leave(account, textOf(write))
   }
 
+  /** One write of each account, then a second of each, and so on until the batch is full. */
   #takeBatch(): readonly Waiting<Write, Outcome>[] {
     const { textOf, keyOf } = this.#options
-    const batch: Waiting<Write, Outcome>[] = []
-    const later: Waiting<Write, Outcome>[] = []
+    const batch = new Set<Waiting<Write, Outcome>>()
     const keys = new Set<unknown>()
     let text = 0
-    let next = 0
-    for (; next < this.#waiting.length && batch.length < batchWritesMax && text < batchTextMax; next += 1) {
-      const waiting = this.#waiting[next] as Waiting<Write, Outcome>
+    for (const waiting of this.#inTurn()) {
+      if (batch.size === batchWritesMax || text >= batchTextMax) break
       const key = keyOf?.(waiting.write)
-      if (key !== undefined && keys.has(key)) later.push(waiting)
-      else {
-        keys.add(key)
-        text += textOf(waiting.write)
-        batch.push(waiting)
+      if (key !== undefined && keys.has(key)) continue
+      keys.add(key)
+      text += textOf(waiting.write)
+      batch.add(waiting)
+    }
+    const served = new Set([...batch].map(({ account }) => account))
+    for (const account of served) this.#leaveQueue(this.#waiting.get(account) ?? [], batch)
+    return [...batch]
+  }
+
+  *#inTurn(): Generator<Waiting<Write, Outcome>> {
+    for (let round = 0, found = true; found; round += 1) {
+      found = false
+      for (const queue of this.#waiting.values()) {
+        const waiting = queue[round]
+        if (waiting === undefined) continue
+        found = true
+        yield waiting
       }
     }
-    this.#waiting = [...later, ...this.#waiting.slice(next)]
-    return batch
+  }
+
+  /** Takes writes out of the queue of their account, which then stands behind the queues of the others. */
+  #leaveQueue(queue: readonly Waiting<Write, Outcome>[], gone: ReadonlySet<Waiting<Write, Outcome>>): void {
+    const account = queue[0]?.account ?? ''
+    const left = queue.filter((waiting) => !gone.has(waiting))
+    this.#waitingCount -= queue.length - left.length
+    this.#waiting.delete(account)
+    if (left.length > 0) this.#waiting.set(account, left)
   }
 }

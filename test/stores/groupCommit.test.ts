@@ -6,8 +6,8 @@ import { type Channel, commitThrough, textOf } from '../../src/stores/sqlite/com
 
 const write: Write = ['deletePlant', 'a', '1']
 
-function channel(send: Channel['send'], failure?: Error): Channel {
-  return { send, close: async () => {}, failure: () => failure }
+function channel(send: Channel['send'], ready: Channel['ready'] = async () => {}): Channel {
+  return { ready, send, close: async () => {} }
 }
 
 function groupCommit(through: Channel): GroupCommit<Write, Outcome> {
@@ -34,12 +34,12 @@ describe('group commit', () => {
       channel(async (batch) => {
         const writes = JSON.parse(batch) as Write[]
         batches.push(writes.length)
-        if (batches.length === 1) for (let n = 0; n < 5; n += 1) void group.submit(write)
+        if (batches.length === 1) for (let n = 0; n < 5; n += 1) void group.submit('a', write)
         await Bun.sleep(5)
         return JSON.stringify({ outcomes: writes.map(() => 1) })
       }),
     )
-    await Promise.all(Array.from({ length: 3 }, () => group.submit(write)))
+    await Promise.all(Array.from({ length: 3 }, () => group.submit('a', write)))
     await group.finish()
     expect(batches).toEqual([3, 5])
   })
@@ -49,7 +49,7 @@ describe('group commit', () => {
     const group = slowGroup(async (batch) => void batches.push(batch.length))
     const writeOften = async (): Promise<void> => {
       for (let written = 0; written < 5; written += 1) {
-        await group.submit('x')
+        await group.submit('a', 'x')
         // As long as an answer and the next request take.
         await Bun.sleep(1)
       }
@@ -63,9 +63,9 @@ describe('group commit', () => {
   test('waits for nobody where writers come one by one', async () => {
     const order: string[] = []
     const group = slowGroup(async () => void order.push('commit'))
-    const first = [group.submit('x'), group.submit('x')]
+    const first = [group.submit('a', 'x'), group.submit('a', 'x')]
     await Bun.sleep(slowCommitMs / 2)
-    const late = group.submit('x')
+    const late = group.submit('a', 'x')
     await Promise.all(first)
     await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
     await late
@@ -81,9 +81,9 @@ describe('group commit', () => {
         throw new Error('the disk is gone')
       }
     })
-    const first = Promise.allSettled([group.submit('x'), group.submit('x')])
+    const first = Promise.allSettled([group.submit('a', 'x'), group.submit('a', 'x')])
     await Bun.sleep(1)
-    const early = group.submit('x')
+    const early = group.submit('a', 'x')
     await first
     await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
     await early
@@ -99,7 +99,7 @@ describe('group commit', () => {
       },
       { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: (write) => write },
     )
-    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit(each)))).toEqual([1, 2, 1, 3])
+    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit('a', each)))).toEqual([1, 2, 1, 3])
     expect(batches).toEqual([['x', 'y'], ['x'], ['x']])
   })
 
@@ -111,7 +111,7 @@ describe('group commit', () => {
       },
       { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: () => 'one at a time', waitMaxMs: 75 },
     )
-    const settled = await Promise.allSettled(['first', 'second', 'third', 'fourth'].map((each) => group.submit(each)))
+    const settled = await Promise.allSettled(['first', 'second', 'third', 'fourth'].map((each) => group.submit('a', each)))
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
     expect(settled[3]).toMatchObject({ reason: { refusal: 'store-unavailable' } })
   })
@@ -128,32 +128,43 @@ describe('group commit', () => {
       await promise
       return batch
     }, options)
-    const first = group.submit('x'.repeat(60 * 1024 * 1024))
+    const first = group.submit('a', 'x'.repeat(30 * 1024 * 1024))
     await Bun.sleep(5)
-    await expect(group.submit('x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    await expect(group.submit('a', 'x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({ refusal: 'store-unavailable' })
     await expect(
-      new GroupCommit<string, string>(async (batch) => batch, options).submit('x'.repeat(5 * 1024 * 1024)),
+      new GroupCommit<string, string>(async (batch) => batch, options).submit('a', 'x'.repeat(5 * 1024 * 1024)),
     ).rejects.toThrow()
     expect(idle).toBe(1)
     resolve()
     await first
     await Bun.sleep(5)
     expect(idle).toBe(2)
-    expect(await group.submit('x')).toBe('x')
+    expect(await group.submit('a', 'x')).toBe('x')
   })
 
   test('says that nothing was done where the batch was undone, and that it is unknown where it was not', async () => {
     const undone = groupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
-    await expect(undone.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable', cause: 'disk full' })
+    await expect(undone.submit('a', write)).rejects.toMatchObject({
+      refusal: 'store-unavailable',
+      cause: { message: 'disk full' },
+    })
     const unknown = groupCommit(channel(async () => '{"failed":"input output error","undone":false}'))
-    await expect(unknown.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown', cause: 'input output error' })
+    await expect(unknown.submit('a', write)).rejects.toMatchObject({
+      refusal: 'outcome-unknown',
+      cause: { message: 'input output error' },
+    })
   })
 
   test('says unknown where the writer dies during the batch, and nothing done where it was dead before', async () => {
     const dying = groupCommit(channel(() => Promise.reject(new Error('the writer has ended'))))
-    await expect(dying.submit(write)).rejects.toMatchObject({ refusal: 'outcome-unknown' })
-    const dead = groupCommit(channel(() => new Promise(() => {}), new Error('the writer has ended')))
-    await expect(dead.submit(write)).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    await expect(dying.submit('a', write)).rejects.toMatchObject({ refusal: 'outcome-unknown' })
+    const dead = groupCommit(
+      channel(
+        () => new Promise(() => {}),
+        () => Promise.reject(new Error('the writer has ended')),
+      ),
+    )
+    await expect(dead.submit('a', write)).rejects.toMatchObject({ refusal: 'store-unavailable' })
   })
 
   test('refuses what would not fit into the memory it may take, and takes more once there is room', async () => {
@@ -164,10 +175,44 @@ describe('group commit', () => {
       }),
     )
     const large: Write = ['createPlant', 'a', '1', 'n'.repeat(1024 * 1024), null, null]
-    const results = await Promise.allSettled(Array.from({ length: 80 }, () => group.submit(large)))
+    const results = await Promise.allSettled(Array.from({ length: 80 }, () => group.submit('a', large)))
     const refused = results.filter(({ status }) => status === 'rejected')
-    expect(refused.length).toBeGreaterThan(10)
-    expect(refused.length).toBeLessThan(30)
-    expect(await group.submit(large)).toBe(1)
+    expect(refused.length).toBeGreaterThan(40)
+    expect(refused.length).toBeLessThan(60)
+    expect(await group.submit('a', large)).toBe(1)
+  })
+
+  test('shares batches and room out by account, so that one that writes much holds up nobody', async () => {
+    const batches: string[][] = []
+    const group = new GroupCommit<string, string>(
+      async (batch) => {
+        batches.push(batch.map((text) => text.slice(0, 1)))
+        await Bun.sleep(1)
+        return batch
+      },
+      { room: new WaitingRoom(), textOf: ({ length }) => length },
+    )
+    const large = 'h'.repeat(1024 * 1024)
+    const hog = Array.from({ length: 100 }, () => group.submit('hog', large).catch(() => 'refused'))
+    const others = ['b', 'c'].map((account) => group.submit(account, account))
+    await Promise.all(others)
+    // The others did not wait for more than the batch that was under way.
+    expect(batches.slice(0, 2).flat()).toEqual(expect.arrayContaining(['b', 'c']))
+    expect((await Promise.all(hog)).filter((outcome) => outcome === 'refused').length).toBeGreaterThan(60)
+  })
+
+  test('serves each account in its turn, however many write more than fits into a batch', async () => {
+    const served: string[] = []
+    const group = new GroupCommit<string, string>(
+      async (batch) => {
+        served.push(...batch.map((text) => text.slice(0, 1)))
+        return batch
+      },
+      { room: new WaitingRoom(), textOf: ({ length }) => length },
+    )
+    const accounts = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    // Four of these fill a batch.
+    await Promise.all(accounts.flatMap((account) => [1, 2].map(() => group.submit(account, account.repeat(1024 * 1024)))))
+    expect(served.slice(0, 8).toSorted()).toEqual(accounts)
   })
 })

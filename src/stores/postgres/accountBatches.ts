@@ -20,7 +20,7 @@ export class AccountBatches<Write, Outcome> {
   }
 
   submit(account: string, write: Write): Promise<Outcome> {
-    return this.#ofAccount(account).submit(write)
+    return this.#ofAccount(account).submit(account, write)
   }
 
   /** Resolves when everything that was submitted is settled. */

@@ -26,6 +26,7 @@ export class Nodes {
   readonly #location: PostgresLocation
   readonly #deadlines: Deadlines
   readonly #note: (message: string) => void
+  readonly #warn: (message: string) => void
   /** By host and not by node, so that their bound holds while one node takes another's place. */
   readonly #slots: ReadonlyMap<PostgresHost, Slots>
   readonly #ending = new Map<Node, Promise<void>>()
@@ -36,10 +37,11 @@ export class Nodes {
   #failed: PostgresHost | undefined
   #closed = false
 
-  constructor(location: PostgresLocation, deadlines: Deadlines, note: (message: string) => void) {
+  constructor(location: PostgresLocation, deadlines: Deadlines, note: (message: string) => void, warn = note) {
     this.#location = location
     this.#deadlines = deadlines
     this.#note = note
+    this.#warn = warn
     this.#slots = new Map(location.hosts.map((host) => [host, new Slots(location.connectionsMax)]))
   }
 
@@ -81,7 +83,7 @@ export class Nodes {
     if (!this.#usable.includes(node)) return
     this.#usable = this.#usable.filter((other) => other !== node)
     this.#failed = node.host
-    if (!this.#closed) this.#note(`lost the database at ${describeHost(node.host)}`)
+    if (!this.#closed) this.#warn(`lost the database at ${describeHost(node.host)}`)
     this.#end(node)
   }
 

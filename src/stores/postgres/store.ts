@@ -26,13 +26,15 @@ export interface PostgresSurroundings {
   readonly randomBytes: (count: number) => Uint8Array
   /** Told of what the operator should know: which host is in use. */
   readonly note: (message: string) => void
+  /** Told of what the operator should look at: the loss of a host. */
+  readonly warn?: (message: string) => void
   readonly deadlines: Deadlines
 }
 
 /** Opens the store in a database that `plants migrate` has prepared. Rejects with StoreRefused where it cannot serve. */
 export async function openPostgresStore(location: PostgresLocation, surroundings: PostgresSurroundings): Promise<Store> {
-  const { randomBytes, note, deadlines } = surroundings
-  const nodes = new Nodes(location, deadlines, note)
+  const { randomBytes, note, warn, deadlines } = surroundings
+  const nodes = new Nodes(location, deadlines, note, warn)
   try {
     await nodes.connect()
     await requireSchema(nodes)

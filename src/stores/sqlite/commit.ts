@@ -6,27 +6,24 @@ import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
 
 /** Takes a batch to the writer and brings back what became of it. */
 export interface Channel {
+  /** Resolves once a writer can take a batch: a new one if the last has died. Rejects if there is none. */
+  readonly ready: () => Promise<void>
+  /** Rejects if the writer dies meanwhile. */
   readonly send: (batch: string) => Promise<string>
   readonly close: () => Promise<void>
-  /** Why the writer can take nothing any more, or undefined while it can. */
-  readonly failure: () => Error | undefined
 }
 
 export function commitThrough(channel: Channel): Commit<Write, Outcome> {
   return async (batch) => {
-    const result = await sent(channel, batch)
+    await channel.ready().catch((cause) => {
+      throw nothingDone(cause)
+    })
+    const text = await channel.send(JSON.stringify(batch)).catch((cause) => {
+      throw writeUncertain(cause)
+    })
+    const result = JSON.parse(text) as BatchOutcome
     if ('outcomes' in result) return result.outcomes
-    throw result.undone ? nothingDone(result.failed) : writeUncertain(result.failed)
-  }
-}
-
-async function sent(channel: Channel, batch: readonly Write[]): Promise<BatchOutcome> {
-  const dead = channel.failure()
-  if (dead !== undefined) return { failed: dead.message, undone: true }
-  try {
-    return JSON.parse(await channel.send(JSON.stringify(batch)))
-  } catch (error) {
-    return { failed: String(error), undone: false }
+    throw result.undone ? nothingDone(new Error(result.failed)) : writeUncertain(new Error(result.failed))
   }
 }
 

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
-const applicationId = 0x706c616e
+export const applicationId = 0x706c616e
 
 /** Step n takes a database from version n to n + 1; the version is in the file's header (user_version). */
 const steps: readonly string[] = [

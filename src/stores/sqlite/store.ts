@@ -6,13 +6,17 @@ import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { nothingDone } from '../failures.ts'
-import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import { type Commit, GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.ts'
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
-import { closingOnError, connect, type FileUse, prepareFile, refusal } from './connection.ts'
+import { closingOnError, connect, refusal } from './connection.ts'
+import { type FileUse, prepareFile, watchPlace } from './file.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
+
+/** Writes of the operator and of the store itself are of no account. */
+const noAccount = ''
 
 /** How often a create is tried anew where the plant in its way is gone when it is looked at. */
 const createRoundsMax = 10
@@ -28,16 +32,24 @@ const plannedInteger = 'cast(? as integer)'
 const plantColumns = 'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
 const plants = 'plants left join long_texts on number = long_text'
 
+/** While commits fail, one is tried this often. */
+const retryMs = 1000
+
+export interface SqliteUse extends FileUse {
+  /** Told of what the operator should look at. */
+  readonly warn?: (message: string, cause: unknown) => void
+}
+
 /** Opens the store in a file. Rejects with StoreRefused where it cannot serve. */
-export async function openSqliteStore(path: string, use: FileUse): Promise<Store> {
+export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
   try {
     prepareFile(path, use)
     const database = connect(path)
     const writer = await closingOnError(database, async () => {
       migrate(database)
-      return await writerThread(path)
+      return await writerThread(path, use.warn ?? (() => {}))
     })
-    return new SqliteStore(database, writer)
+    return new SqliteStore(database, writer, watchPlace(path))
   } catch (error) {
     throw refusal(path, error)
   }
@@ -47,6 +59,8 @@ export class SqliteStore implements Store {
   readonly tokenDelayMs = 0
   readonly #database: DatabaseSync
   readonly #channel: Channel
+  readonly #findLoss: () => string | undefined
+  readonly #commit: Commit<Write, Outcome>
   readonly #writes: GroupCommit<Write, Outcome>
   readonly #plant: StatementSync
   readonly #list: StatementSync
@@ -58,12 +72,18 @@ export class SqliteStore implements Store {
   readonly #tokens: StatementSync
   readonly #keptTokens: StatementSync
   readonly #anyToken: StatementSync
+  /** Why the last commit failed, until one has succeeded. */
+  #failing: unknown
+  #retry: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
-  constructor(database: DatabaseSync, channel: Channel) {
+  /** `findLoss` tells whether the file still has its name. */
+  constructor(database: DatabaseSync, channel: Channel, findLoss: () => string | undefined) {
     this.#database = database
+    this.#findLoss = findLoss
     this.#channel = channel
-    this.#writes = new GroupCommit(commitThrough(channel), { room: new WaitingRoom(), textOf })
+    this.#commit = commitThrough(channel)
+    this.#writes = new GroupCommit((batch) => this.#commitWatched(batch), { room: new WaitingRoom(), textOf })
     const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
     const kept = `select ${plantColumns}, idempotency_key as idempotencyKey from ${plants}`
     this.#plant = database.prepare(`${kept} where account = ${plannedText} and id = ${plannedInteger}`)
@@ -87,7 +107,7 @@ export class SqliteStore implements Store {
   async createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
     const { id, name, tag, idempotencyKey } = plant
     for (let round = 0; round < createRoundsMax; round += 1) {
-      if ((await this.#write('createPlant', account, String(id), name, tag, idempotencyKey)) === 1) return undefined
+      if ((await this.#write(account, 'createPlant', account, String(id), name, tag, idempotencyKey)) === 1) return undefined
       const inTheWay = reading(() => this.#plant.get(account, id)) as KeptPlant | undefined
       if (inTheWay !== undefined) return { ...inTheWay }
     }
@@ -95,7 +115,7 @@ export class SqliteStore implements Store {
   }
 
   async deletePlant(account: string, id: bigint): Promise<boolean> {
-    return (await this.#write('deletePlant', account, String(id))) === 1
+    return (await this.#write(account, 'deletePlant', account, String(id))) === 1
   }
 
   listPlants(account: string, range: PlantRange): Page {
@@ -117,13 +137,13 @@ export class SqliteStore implements Store {
   }
 
   async issueToken(token: Token, hash: TokenHash): Promise<void> {
-    const issued = await this.#write('issueToken', ...tokenParameters(token, hash))
+    const issued = await this.#write(token.account, 'issueToken', ...tokenParameters(token, hash))
     if (issued !== 1)
       throw new Failure('store-unavailable', 'A token with this id is there already; nothing was done, try again.')
   }
 
   async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
-    return (await this.#write('issueFirstToken', ...tokenParameters(token, hash))) === 1
+    return (await this.#write(token.account, 'issueFirstToken', ...tokenParameters(token, hash))) === 1
   }
 
   findToken(hash: TokenHash): Token | undefined {
@@ -144,17 +164,19 @@ export class SqliteStore implements Store {
   }
 
   async revokeToken(id: string, nowMs: number): Promise<Token | undefined> {
-    await this.#write('revokeToken', nowMs, id)
+    await this.#write(noAccount, 'revokeToken', nowMs, id)
     return tokenOrNone(reading(() => this.#tokenById.get(id)))
   }
 
   async noteTokenUse(id: string, usedAtMs: number): Promise<void> {
-    await this.#write('noteTokenUse', usedAtMs, id)
+    await this.#write(noAccount, 'noteTokenUse', usedAtMs, id)
   }
 
   async ready(): Promise<void> {
-    this.nthPlantId('', undefined, 1)
-    await this.#write('probe')
+    // Asking would say nothing new, and would wait behind what fails.
+    if (this.#failing !== undefined) throw nothingDone(this.#failing)
+    this.nthPlantId(noAccount, undefined, 1)
+    await this.#write(noAccount, 'probe')
   }
 
   close(): Promise<void> {
@@ -164,12 +186,31 @@ export class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     await this.#writes.finish()
+    clearTimeout(this.#retry)
     await this.#channel.close()
-    this.#database.close()
+    // As in writer.ts: the log by that name may be another file's.
+    if (this.#findLoss() === undefined) this.#database.close()
   }
 
-  #write(...write: Write): Promise<Outcome> {
-    return this.#writes.submit(write)
+  #write(account: string, ...write: Write): Promise<Outcome> {
+    return this.#writes.submit(account, write)
+  }
+
+  /** Remembers a failure until a commit has succeeded, and tries one by itself, so that no client must. */
+  async #commitWatched(batch: readonly Write[]): Promise<readonly Outcome[]> {
+    try {
+      const outcomes = await this.#commit(batch)
+      // What changed nothing had nothing to commit.
+      if (outcomes.some((changes) => changes > 0)) this.#failing = undefined
+      return outcomes
+    } catch (failure) {
+      this.#failing = failure
+      this.#retry ??= setTimeout(() => {
+        this.#retry = undefined
+        this.#write(noAccount, 'tryCommit').catch(() => {})
+      }, retryMs).unref()
+      throw failure
+    }
   }
 }
 

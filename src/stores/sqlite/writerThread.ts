@@ -1,38 +1,67 @@
-// The HTTP thread's end of the writer's thread: one batch under way at a time.
-import { once } from 'node:events'
+// The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer after one that died.
 import { Worker } from 'node:worker_threads'
 import type { Channel } from './commit.ts'
 
-interface UnderWay {
-  readonly resolve: (outcome: string) => void
-  readonly reject: (error: Error) => void
-}
+/** A writer that has died is followed by a new one no sooner than this after it was started. */
+const restartMs = 1000
 
 /** Starts the writer on a store that is prepared. Resolves once it can write, rejects where it cannot. */
-export async function writerThread(path: string): Promise<Channel> {
-  const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
-  // The writer says so itself once its database is open.
-  await once(worker, 'message')
-  let underWay: UnderWay | undefined
-  let dead: Error | undefined
-  const die = (error: Error): void => {
-    dead ??= error
-    underWay?.reject(dead)
-  }
-  worker.on('message', (outcome: string) => underWay?.resolve(outcome))
-  worker.on('error', die)
-  worker.on('exit', () => die(new Error('the writer has ended')))
+export async function writerThread(path: string, warn: (message: string, cause: unknown) => void): Promise<Channel> {
+  let writer = await Writer.start(path)
   return {
-    send: (batch) =>
-      new Promise((resolve, reject) => {
-        underWay = { resolve, reject }
-        worker.postMessage(batch)
-      }),
-    close: async () => {
-      const exited = dead === undefined ? once(worker, 'exit') : undefined
-      worker.postMessage(null)
-      await exited
+    ready: async () => {
+      if (writer.death === undefined) return
+      if (performance.now() - writer.startedMs < restartMs) throw writer.death
+      warn('the writer of the store had died; a new one takes over', writer.death)
+      writer = await Writer.start(path)
     },
-    failure: () => dead,
+    send: (batch) => writer.send(batch),
+    close: () => writer.close(),
+  }
+}
+
+class Writer {
+  readonly startedMs = performance.now()
+  /** Why it can take nothing any more, or undefined while it can. */
+  death: Error | undefined
+  readonly #worker: Worker
+  #underWay = Promise.withResolvers<string>()
+  readonly #ended: Promise<void>
+
+  private constructor(path: string) {
+    this.#worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
+    this.#worker.on('message', (outcome: string) => this.#underWay.resolve(outcome))
+    this.#worker.on('error', (error) => this.#die(error as Error))
+    this.#ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#die(new Error('the writer has ended'))
+        resolve()
+      })
+    })
+  }
+
+  static async start(path: string): Promise<Writer> {
+    const writer = new Writer(path)
+    // The writer says so itself once its database is open.
+    await writer.#underWay.promise
+    return writer
+  }
+
+  send(batch: string): Promise<string> {
+    this.#underWay = Promise.withResolvers()
+    if (this.death === undefined) this.#worker.postMessage(batch)
+    else this.#underWay.reject(this.death)
+    return this.#underWay.promise
+  }
+
+  async close(): Promise<void> {
+    if (this.death !== undefined) return
+    this.#worker.postMessage(null)
+    await this.#ended
+  }
+
+  #die(error: Error): void {
+    this.death ??= error
+    this.#underWay.reject(this.death)
   }
 }

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -14,6 +15,7 @@ import {
 } from 'node:fs'
 import { basename } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { temporaryFolder } from '../../support/service.ts'
@@ -254,13 +256,95 @@ describe('a file that cannot be a store is refused with one sentence', () => {
   )
 })
 
+/** Resolves when the store says that it is ready, within some seconds. */
+async function untilReady(store: Store): Promise<void> {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const ready = await Promise.resolve(store.ready()).then(
+      () => true,
+      () => false,
+    )
+    if (ready) return
+    await Bun.sleep(100)
+  }
+  throw new Error('it did not become ready')
+}
+
+describe('a file that leaves its place while the store is open', () => {
+  const plant = (id: bigint): KeptPlant => ({ id, name: `plant ${id}`, tag: null, idempotencyKey: null })
+
+  /** Creates until one fails; answers the ids that were acknowledged and the failures of the next ones. */
+  async function createsOn(store: Store, from: bigint): Promise<{ acknowledged: bigint[]; refusals: unknown[] }> {
+    const acknowledged: bigint[] = []
+    const refusals: unknown[] = []
+    for (let id = from; id < from + 5n; id += 1n) {
+      await store.createPlant('a', plant(id)).then(
+        () => acknowledged.push(id),
+        (error) => refusals.push(error),
+      )
+    }
+    return { acknowledged, refusals }
+  }
+
+  test.each([
+    ['is moved away', (path: string) => renameSync(path, `${path}.moved`)],
+    ['is replaced by another', (path: string) => [renameSync(path, `${path}.moved`), writeFileSync(path, 'another')]],
+    ['loses its log', (path: string) => renameSync(`${path}-wal`, `${path}.moved`)],
+  ])('takes no write any more when it %s, and takes them again when it is back', async (_what, lose) => {
+    const path = newPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', plant(1n))
+    lose(path)
+    const { acknowledged, refusals } = await createsOn(store, 10n)
+    expect(acknowledged).toEqual([])
+    expect(refusals[0]).toMatchObject({ refusal: 'outcome-unknown' })
+    for (const refusal of refusals.slice(1)) expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
+    expect(String((refusals[1] as Error).cause)).toContain(
+      `was removed or replaced while in use; put it back as it was, or stop the service, restore a backup and start again`,
+    )
+    await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    renameSync(`${path}.moved`, existsSync(`${path}-wal`) ? path : `${path}-wal`)
+    await untilReady(store)
+    expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
+    await store.close()
+    const again = await openSqliteStore(path, { create: false })
+    const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
+    expect(ids).toEqual(expect.arrayContaining([1n, 20n, 24n]))
+    await again.close()
+  })
+
+  test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {
+    const path = newPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', plant(1n))
+    rmSync(path)
+    expect((await createsOn(store, 10n)).acknowledged).toEqual([])
+    await store.close()
+    expect(await refusalOf(path)).toContain('the file is missing, but its log')
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('does not take the log of the file that replaced it along when it closes', async () => {
+    const path = newPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', plant(1n))
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file)
+    const next = await openSqliteStore(path, { create: true })
+    await next.createPlant('a', plant(2n))
+    expect((await createsOn(store, 10n)).acknowledged).toEqual([])
+    await store.close()
+    expect(existsSync(`${path}-wal`)).toBe(true)
+    expect((await createsOn(next, 30n)).acknowledged).toHaveLength(5)
+    await next.close()
+  })
+})
+
 describe.skipIf(!mayMount())('a disk that fills up while the store is open', () => {
   test('refuses writes as not done, keeps what was acknowledged, and recovers', async () => {
     const disk = `${folder}/filling`
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
+    const store = await openSqliteStore(`${disk}/x.db`, { create: true })
     try {
-      const store = await openSqliteStore(`${disk}/x.db`, { create: true })
       const acknowledged: bigint[] = []
       let failure: unknown
       for (let id = 0n; id < 100n && failure === undefined; id += 1n) {
@@ -273,10 +357,23 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
       }
       expect(failure).toMatchObject({ refusal: 'store-unavailable' })
       expect((await store.listPlants('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(acknowledged)
+      // The last bytes too; then small writes fail as soon as the log has used up what it was given before.
+      expect(() => execFileSync('dd', ['if=/dev/zero', `of=${disk}/rest`, 'bs=1k'], { stdio: 'ignore' })).toThrow()
+      for (let id = 1000n; id < 2000n && failure !== undefined; id += 1n) {
+        await store.createPlant('b', { id, name: 'x', tag: null, idempotencyKey: null }).catch(() => {
+          failure = undefined
+        })
+      }
+      expect(failure).toBeUndefined()
+      // No client's question changes that: asking commits nothing.
+      for (let times = 0; times < 3; times += 1)
+        await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
       execFileSync('mount', ['-o', 'remount,size=64m', disk])
+      // Without any client that writes.
+      await untilReady(store)
       expect(await store.createPlant('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null })).toBeUndefined()
-      await store.close()
     } finally {
+      await store.close()
       execFileSync('umount', [disk])
     }
   }, 30_000)

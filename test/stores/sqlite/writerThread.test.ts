@@ -1,0 +1,32 @@
+// The writer's thread may die; the store must not die with it.
+import { describe, expect, test } from 'bun:test'
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { writerThread } from '../../../src/stores/sqlite/writerThread.ts'
+import { folderMaker } from '../../support/service.ts'
+
+const folder = folderMaker()
+const batch = JSON.stringify([['createPlant', 'a', '1', 'x', null, null]])
+
+describe('the writer', () => {
+  test('is followed by a new one when it dies, and the operator is told why', async () => {
+    const path = `${folder()}/plants.db`
+    await (await openSqliteStore(path, { create: true })).close()
+    const warnings: unknown[][] = []
+    const writer = await writerThread(path, (...warning) => warnings.push(warning))
+    await writer.ready()
+    // No batch, so it dies of it.
+    await expect(writer.send('nonsense')).rejects.toThrow()
+    // Not at once: a writer that dies at its start must not be started without a pause.
+    await expect(writer.ready()).rejects.toThrow('JSON')
+    await expect(writer.send(batch)).rejects.toThrow('JSON')
+    expect(warnings).toEqual([])
+    await Bun.sleep(1000)
+    await writer.ready()
+    expect(JSON.parse(await writer.send(batch))).toEqual({ outcomes: [1] })
+    expect(warnings).toEqual([[expect.stringContaining('a new one takes over'), expect.any(Error)]])
+    await writer.close()
+    const store = await openSqliteStore(path, { create: false })
+    expect((await store.listPlants('a', { limit: 2 })).plants).toHaveLength(1)
+    await store.close()
+  })
+})
