@@ -1,5 +1,6 @@
 // The edge to the network, and the only file that knows Bun.serve.
 import type { Log } from '../log.ts'
+import { watchDescriptors } from './descriptors.ts'
 import { asFailure, refuse } from './refuse.ts'
 import { responseInit } from './reply.ts'
 
@@ -38,16 +39,16 @@ export function listen(
   answer: (request: Request, connections: Connections) => Promise<Response>,
   log: Log,
 ): Server {
-  const connections: Connections = {
-    addressOf: (request) => server.requestIP(request)?.address,
-    keepOpen: (request) => server.timeout(request, idleSeconds),
-    // The shortest time there is: the runtime has no way to end a connection at once.
-    cut: (request) => server.timeout(request, 1),
-  }
-  const server = explained(host, port, () =>
-    Bun.serve({
+  const bind = (toPort: number): Bun.Server<undefined> => {
+    const connections: Connections = {
+      addressOf: (request) => server.requestIP(request)?.address,
+      keepOpen: (request) => server.timeout(request, idleSeconds),
+      // The shortest time there is: the runtime has no way to end a connection at once.
+      cut: (request) => server.timeout(request, 1),
+    }
+    const server = Bun.serve({
       hostname: host,
-      port,
+      port: toPort,
       // Left out, Linux would let a second server take half of this one's connections.
       reusePort: false,
       development: false,
@@ -60,19 +61,53 @@ export function listen(
         const reply = refuse(asFailure(cause))
         return new Response(reply.body as string, responseInit(reply))
       },
-    }),
-  )
+    })
+    return server
+  }
+  let current = explained(host, port, () => bind(port))
+  const boundPort = current.port ?? port
+  /** Those that take no new connections, but may still have requests under way. */
+  let earlier: Bun.Server<undefined>[] = []
+
+  // Without a descriptor the runtime tries to accept without a pause, which takes half a core. Not to listen ends
+  // that, and the idle connections with it, whose descriptors are then free.
+  const stopWatching = watchDescriptors({
+    exhausted: () => {
+      log.warn(
+        'out of file descriptors: idle connections are closed, and no new ones are taken until there are some (raise ulimit -n)',
+      )
+      void current.stop(false)
+      earlier = [...earlier.filter(({ pendingRequests }) => pendingRequests > 0), current]
+    },
+    available: () => {
+      try {
+        current = bind(boundPort)
+      } catch {
+        return false
+      }
+      log.note('connections are taken again')
+      return true
+    },
+  })
+
+  const underWay = (): number =>
+    new Set([current, ...earlier]).values().reduce((sum, { pendingRequests }) => sum + pendingRequests, 0)
+  const cut = async (): Promise<void> => {
+    stopWatching()
+    await Promise.all([current, ...earlier].map((server) => server.stop(true)))
+  }
   const shownHost = host.includes(':') ? `[${host}]` : host
   return {
-    url: `http://${shownHost}:${server.port}`,
+    url: `http://${shownHost}:${boundPort}`,
     stop: async () => {
-      void server.stop(false)
-      while (server.pendingRequests > 0) await new Promise((resolve) => setTimeout(resolve, pollMs))
+      stopWatching()
+      void current.stop(false)
+      while (underWay() > 0) await new Promise((resolve) => setTimeout(resolve, pollMs))
       // What is still open now is no request: a connection that stands still, or half a header.
-      await server.stop(true)
+      await cut()
     },
-    underWay: () => server.pendingRequests,
-    cut: () => server.stop(true),
+    underWay,
+    cut,
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { launcher, run, serve, start, tokenFor } from '../support/process.ts'
@@ -251,6 +251,39 @@ describe('plants serve stops', () => {
     expect(performance.now() - stoppedMs).toBeWithin(9000, 14_000)
     for (const socket of sockets) socket.destroy()
   }, 20_000)
+})
+
+describe.skipIf(process.platform !== 'linux')('plants serve without a file descriptor left', () => {
+  /** Processor time of a process in seconds. */
+  const processorSeconds = (pid: number | undefined): number => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')
+    return (Number(fields[13]) + Number(fields[14])) / 100
+  }
+
+  test('does not spin, says so, and takes connections again once there are some', async () => {
+    const home = folder()
+    const limited = join(home, 'limited')
+    writeFileSync(limited, `#!/bin/sh\nulimit -n 150\nexec ${launcher} "$@"\n`, { mode: 0o755 })
+    const server = start(['serve', '--port', '0'], home, {}, limited)
+    const url = await server.url
+    const sockets = Array.from({ length: 300 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+    for (const socket of sockets) socket.on('error', () => {})
+    for (let waited = 0; waited < 100 && !server.err().includes('out of file descriptors'); waited += 1) await Bun.sleep(20)
+    const before = processorSeconds(server.process.pid)
+    await Bun.sleep(1000)
+    expect(processorSeconds(server.process.pid) - before).toBeLessThan(0.3)
+    for (const socket of sockets) socket.destroy()
+    for (let waited = 0; waited < 200 && !server.err().includes('taken again'); waited += 1) await Bun.sleep(20)
+    expect((await call(url, 'GET', '/readyz')).status).toBe(200)
+    expect(
+      server
+        .err()
+        .split('\n')
+        .filter((line) => line.includes('out of file descriptors')),
+    ).toHaveLength(1)
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  }, 30_000)
 })
 
 describe('plants serve refuses to start', () => {

@@ -32,8 +32,13 @@ export interface Running {
   readonly url: Promise<string>
 }
 
-export function start(args: readonly string[], folder: string, environment: Readonly<Record<string, string>> = {}): Running {
-  const child = spawn(launcher, args, {
+export function start(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+  program = launcher,
+): Running {
+  const child = spawn(program, args, {
     cwd: folder,
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
