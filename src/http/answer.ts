@@ -54,7 +54,7 @@ export function answerer(context: Context): Answer {
     function logCause({ refusal, message, cause }: Failure<Refusal>): void {
       if (cause === undefined || refusal === 'request-malformed') return
       if (refusal === 'internal') context.log.failure(message, { requestId: entry.requestId, cause })
-      else outages.failed(workOf(route), message, cause)
+      else outages.failed(workOf(route), cause)
     }
   }
 }

@@ -20,7 +20,7 @@ export class Outages {
   }
 
   /** `what` names the work that failed: the same words tell of the outage's end. */
-  failed(what: string, message: string, cause: unknown): void {
+  failed(what: string, cause: unknown): void {
     const nowMs = performance.now()
     const outage = this.#underWay.get(what)
     if (outage !== undefined) {
@@ -29,7 +29,7 @@ export class Outages {
       return
     }
     this.#underWay.set(what, { beganMs: nowMs, lastMs: nowMs, failures: 1 })
-    this.#log.warn(`${what} began to fail: ${message}`, cause)
+    this.#log.warn(`${what} began to fail`, cause)
   }
 
   worked(what: string): void {
