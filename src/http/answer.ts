@@ -33,7 +33,7 @@ export function answerer(context: Context): Answer {
       const { access, body } = route.operation
       const caller = access === 'public' ? undefined : await identified(request, access, context)
       entry.account = caller?.account
-      const json = body === undefined ? undefined : await readJsonBody(request, context.limits, connections)
+      const json = body === undefined ? undefined : await readJsonBody(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input })
       if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
@@ -59,11 +59,11 @@ export function answerer(context: Context): Answer {
   }
 }
 
-/** An answer of this length, in bytes or UTF-16 code units, takes its turn with the other long work. */
-const largeTextMin = 16 * 1024
+/** A body or answer above this, in bytes or UTF-16 code units, takes its turn with the other long work. */
+const largeMin = 16 * 1024
 
 function isLarge({ body }: Reply): boolean {
-  return body !== null && typeof body !== 'function' && body.length > largeTextMin
+  return body !== null && typeof body !== 'function' && body.length > largeMin
 }
 
 /** Asked every few seconds, by machines: their lines would hide the others. */
@@ -98,9 +98,11 @@ function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: 
   })
 }
 
-async function readJsonBody(request: Request, { bodyBytesMax }: Limits, { keepOpen }: Connections): Promise<JsonValue> {
+async function readJsonBody(request: Request, { limits, pace }: Context, { keepOpen }: Connections): Promise<JsonValue> {
   requireJson(request.headers)
-  return readJson(await readBody(request, bodyBytesMax, () => keepOpen(request)))
+  const body = await readBody(request, limits.bodyBytesMax, () => keepOpen(request))
+  if (body.length > largeMin) await pace.turn(body.length)
+  return readJson(body)
 }
 
 function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {

@@ -1,6 +1,6 @@
 // A request is answered with what was acknowledged before it was sent, by whichever process, on new connections
 // too: beside others that read the same at that moment, which is when answers are shared.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -9,41 +9,51 @@ import { join } from 'node:path'
 import { issueToken } from '../../src/domain/issueToken.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { scopes } from '../../src/domain/token.ts'
-import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import { type Running, serve } from '../support/process.ts'
+import { openStore } from '../../src/service.ts'
+import { sharedPostgres } from '../support/postgres.ts'
+import { type Running, start } from '../support/process.ts'
 import { call, temporaryFolder } from '../support/service.ts'
+import { locationOf, prepare } from '../support/stores.ts'
 
 const folder = temporaryFolder()
 const rounds = 400
 const readers = 64
-let servers: readonly Running[] = []
-let urls: readonly string[] = []
-/** The door through which the command line reaches the store. */
-let store: Store
-
-beforeAll(async () => {
-  servers = [serve(folder), serve(folder)]
-  urls = await Promise.all(servers.map(({ url }) => url))
-  store = await openSqliteStore(`${folder}/plants.db`, { create: false })
-})
+/** Everything of a kind of store: two servers, and the door through which the command line reaches it. */
+interface Doors {
+  readonly servers: readonly Running[]
+  readonly urls: readonly string[]
+  readonly store: Store
+}
+const opened: Doors[] = []
 
 afterAll(async () => {
-  await store.close()
-  for (const { process } of servers) process.kill('SIGTERM')
-  for (const { finished } of servers) await finished
+  for (const { store, servers } of opened) {
+    await store.close()
+    for (const { process } of servers) process.kill('SIGTERM')
+    for (const { finished } of servers) await finished
+  }
   rmSync(folder, { recursive: true })
 })
 
-async function newToken(account: string): Promise<{ readonly id: string; readonly text: string }> {
+async function open(storeUrl: string): Promise<Doors> {
+  const servers = [0, 1].map(() => start(['serve', '--port', '0', '--store', storeUrl], folder))
+  const urls = await Promise.all(servers.map(({ url }) => url))
+  const store = await openStore(locationOf(storeUrl), 'existing', { randomBytes, note: () => {} })
+  const doors = { servers, urls, store }
+  opened.push(doors)
+  return doors
+}
+
+async function newToken(store: Store, account: string): Promise<{ readonly id: string; readonly text: string }> {
   const surroundings = { nowMs: Date.now, randomBytes }
   const { token, plain } = await issueToken(store, { account, label: '', scopes, lifetimeMs: null }, surroundings)
   return { id: token.id, text: plain.reveal() }
 }
 
 /** Runs `work` beside a process that lists without a pause through the first server, with the token last given to `use`. */
-async function besideReaders(work: (use: (token: string) => void) => Promise<void>): Promise<void> {
+async function besideReaders(url: string, work: (use: (token: string) => void) => Promise<void>): Promise<void> {
   const script = join(import.meta.dir, '../support/readers.ts')
-  const child = spawn(process.execPath, [script, urls[0] ?? '', String(readers)], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [script, url, String(readers)], { stdio: ['pipe', 'ignore', 'inherit'] })
   const ended = new Promise((resolve) => child.on('close', resolve))
   try {
     await work((token) => void child.stdin.write(`${token}\n`))
@@ -68,34 +78,48 @@ function answerOnNewConnection(url: string, token: string): Promise<string> {
   })
 }
 
+/** How often a list missed what was acknowledged before it was asked for, through another process. */
+async function missed({ urls, store }: Doors, times: number): Promise<{ missing: number; risen: number }> {
+  const [here = '', there = ''] = urls
+  const { text: token } = await newToken(store, 'writer')
+  let missing = 0
+  let risen = 0
+  await besideReaders(here, async (use) => {
+    use(token)
+    for (let id = 0; id < times; id += 1) {
+      const body = `{"id":${id},"name":"plant-${id}."}`
+      expect((await call(there, 'POST', '/plants', { token, body })).status).toBe(200)
+      if (!(await answerOnNewConnection(here, token)).includes(`plant-${id}.`)) missing += 1
+      expect((await call(there, 'DELETE', `/plants/${id}`, { token })).status).toBe(204)
+      if ((await answerOnNewConnection(here, token)).includes(`plant-${id}.`)) risen += 1
+    }
+  })
+  return { missing, risen }
+}
+
 describe('beside many readers of the same list', () => {
   test('a plant that another process acknowledged is in the next list, and one that it deleted is not', async () => {
-    const [here = '', there = ''] = urls
-    const { text: token } = await newToken('writer')
-    let missing = 0
-    let risen = 0
-    await besideReaders(async (use) => {
-      use(token)
-      for (let id = 0; id < rounds; id += 1) {
-        const body = `{"id":${id},"name":"plant-${id}."}`
-        expect((await call(there, 'POST', '/plants', { token, body })).status).toBe(200)
-        if (!(await answerOnNewConnection(here, token)).includes(`plant-${id}.`)) missing += 1
-        expect((await call(there, 'DELETE', `/plants/${id}`, { token })).status).toBe(204)
-        if ((await answerOnNewConnection(here, token)).includes(`plant-${id}.`)) risen += 1
-      }
-    })
-    expect({ missing, risen }).toEqual({ missing: 0, risen: 0 })
+    const doors = await open(`sqlite:${folder}/plants.db`)
+    expect(await missed(doors, rounds)).toEqual({ missing: 0, risen: 0 })
+  }, 60_000)
+
+  test('the same on PostgreSQL', async () => {
+    const database = await (await sharedPostgres()).createDatabase(`freshness_${process.pid}`)
+    await prepare(database)
+    expect(await missed(await open(database), rounds / 4)).toEqual({ missing: 0, risen: 0 })
   }, 60_000)
 
   test('a token that was revoked is refused from the next request on', async () => {
-    const tokens = await Promise.all(Array.from({ length: rounds }, () => newToken('reader')))
+    const { urls, store } = await open(`sqlite:${folder}/revoked.db`)
+    const [url = ''] = urls
+    const tokens = await Promise.all(Array.from({ length: rounds }, () => newToken(store, 'reader')))
     let accepted = 0
-    await besideReaders(async (use) => {
+    await besideReaders(url, async (use) => {
       for (const { id, text } of tokens) {
         use(text)
-        for (let read = 0; read < 3; read += 1) await answerOnNewConnection(urls[0] ?? '', text)
+        for (let read = 0; read < 3; read += 1) await answerOnNewConnection(url, text)
         await store.revokeToken(id, Date.now())
-        if (!(await answerOnNewConnection(urls[0] ?? '', text)).startsWith('HTTP/1.1 401 ')) accepted += 1
+        if (!(await answerOnNewConnection(url, text)).startsWith('HTTP/1.1 401 ')) accepted += 1
       }
     })
     expect(accepted).toBe(0)
