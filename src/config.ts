@@ -1,5 +1,7 @@
 // Every setting of the command line in one table: its flag, its environment variable, its default
 // and how it is read. Reading gives a frozen set of values, or every problem at once.
+
+import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { accountLengthMax, labelLengthMax, type Scope, scopes, withoutTokens } from './domain/token.ts'
@@ -26,7 +28,7 @@ export const settings = {
     placeholder: 'ADDRESS',
     help: 'address to listen on (default 127.0.0.1)',
     variable: 'PLANTS_HOST',
-    read: (text) => (/^[0-9A-Za-z.:_-]+$/.test(text) ? text : new Mistake('an IP address or a host name')),
+    read: readHost,
     otherwise: () => '127.0.0.1',
   }),
   port: setting({
@@ -170,7 +172,8 @@ function readFlags(names: readonly SettingName[], args: readonly string[]): Give
     if (name === undefined) {
       unknown.add(token.index)
       problems.push(unknownFlag(args[token.index] ?? token.rawName, names))
-    } else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
+    } else if (flags.has(name)) problems.push(`--${name} is given more than once.`)
+    else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
     else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('--')))
       problems.push(`--${name} needs a value.`)
     else flags.set(name, token.value)
@@ -196,7 +199,8 @@ function keptByNpm(names: readonly SettingName[], positionals: readonly string[]
     return value === undefined ? [] : [{ name, value }]
   })
   return kept.map(({ name, value }) => {
-    if (!takesValue(name)) return `npm kept --${name} for itself; write: npm start -- --${name}`
+    if (!takesValue(name))
+      return `npm kept --${name} for itself; write: npm start -- --${name}${value === 'true' ? '' : '=false'}`
     const typed = value !== 'true' ? value : kept.length === 1 ? positionals[0] : undefined
     const shown = typed !== undefined && /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://') ? typed : placeholderOf(name)
     return `npm kept --${name} for itself; write: npm start -- --${name} ${shown}`
@@ -219,6 +223,11 @@ function positionalProblems(expected: readonly string[], found: readonly string[
 
 function setting<Value>(declared: Setting<Value>): Setting<Value> {
   return declared
+}
+
+function readHost(text: string): string | Mistake {
+  if (/^[0-9A-Za-z._-]+$/.test(text) || isIPv6(text)) return text
+  return new Mistake('an IP address or a host name alone, without brackets, scheme or port (see --port)')
 }
 
 function readSwitch(text: string): boolean | Mistake {

@@ -60,8 +60,13 @@ export function readStoreLocation(text: string, environment: Environment): Store
   if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgres(text, environment)
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
   if (path.endsWith('/')) return new Mistake(`sqlite:FILE, such as sqlite:${path}plants.db`)
+  const plainPath = path.replace(/^(?:\/\/|file:)/, '').replace(/\?.*$/s, '')
+  if (plainPath !== path)
+    return new Mistake(`sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:${plainPath}`)
+  if (path.startsWith('~')) return new Mistake('sqlite:FILE with the name of your folder written out: "~" has no meaning here')
   if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path: resolve(path) }
-  const mustBe = path === '' ? knownForms : 'sqlite:FILE: a store in memory would lose what was acknowledged'
+  const mustBe =
+    path === '' ? knownForms : 'the sqlite:FILE of a real file, since a store in memory would lose what was acknowledged'
   return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
 }
 

@@ -6,7 +6,7 @@ import { describe } from '../log.ts'
 import { isRefusal } from '../service.ts'
 import { withoutPasswords } from '../storeLocation.ts'
 import { copy } from './copy.ts'
-import { type Command, helpFor, overview, version } from './help.ts'
+import { type Command, helpFor, overview, quotedForShell, version } from './help.ts'
 import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
@@ -97,7 +97,7 @@ async function runCommand({ name, run: work }: RunnableCommand, args: readonly s
   } catch (error) {
     if (error instanceof UsageProblems) {
       for (const problem of error.problems) world.tell(`plants: ${withoutSecrets(problem)}`)
-      world.tell(`See "plants ${name} --help".`)
+      tellHelp(name.split(' '), world)
       return usageExitCode
     }
     const expected = isRefusal(error) || error instanceof CopyRefused
@@ -133,8 +133,14 @@ function unknown(words: readonly string[], args: readonly string[], world: World
     const guess = meant === undefined ? '.' : `; did you mean "plants ${meant}"?`
     world.tell(`plants: ${withoutSecrets(quoted(typed.join(' ')))} is not a command${guess}`)
   }
-  world.tell(meant === undefined ? overview(related.length > 0 ? related : commands) : 'See "plants --help".')
+  if (meant === undefined) world.tell(overview(related.length > 0 ? related : commands))
+  else tellHelp([], world)
   return usageExitCode
+}
+
+/** Says how to get help, by a command that works when it is pasted. */
+function tellHelp(words: readonly string[], { launcher, tell }: World): void {
+  tell(`See: ${[launcher, ...words, '--help'].map(quotedForShell).join(' ')}`)
 }
 
 function nearestCommand([first = '', second]: readonly string[], related: readonly Command[]): string | undefined {

@@ -1,4 +1,5 @@
 // The command that moves all plants and tokens from one store to another.
+import { statSync } from 'node:fs'
 import { type Parsed, UsageProblems } from '../config.ts'
 import { type Copied, copyStore } from '../domain/copyStore.ts'
 import type { Store } from '../domain/store.ts'
@@ -21,7 +22,7 @@ class Interrupted extends Error {
 
 export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Promise<number> {
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
-  if (describeStore(from) === describeStore(to)) throw new UsageProblems(['--from and --to name the same store.'])
+  if (identityOf(from) === identityOf(to)) throw new UsageProblems(['--from and --to name the same store.'])
   const surroundings = { randomBytes: world.randomBytes, note: () => {}, patience: 'of a command' } as const
   const source = await openStore(from, 'existing', { ...surroundings, ifMissing: 'check --from' })
   try {
@@ -42,6 +43,12 @@ export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Pro
   } finally {
     await source.close()
   }
+}
+
+/** What a store is, whichever way to it is named. */
+function identityOf(location: StoreLocation): string {
+  const stats = location.scheme === 'sqlite' ? statSync(location.path, { throwIfNoEntry: false }) : undefined
+  return stats === undefined ? describeStore(location) : `${stats.dev}:${stats.ino}`
 }
 
 async function copyShowing(source: Store, target: Store, world: World): Promise<Copied> {

@@ -5,7 +5,7 @@ import type { Store } from '../domain/store.ts'
 import { scopes } from '../domain/token.ts'
 import { type Log, openLog } from '../log.ts'
 import { forOperator, startService } from '../service.ts'
-import { describeStore } from '../storeLocation.ts'
+import { describeStore, type StoreLocation } from '../storeLocation.ts'
 import { commandToPaste, quotedForShell } from './help.ts'
 import type { World } from './world.ts'
 
@@ -39,7 +39,7 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
-  const welcome = values['first-token'] ? await firstToken(opened, service.url, issuing, world) : undefined
+  const welcome = values['first-token'] ? await firstToken(opened, service.url, store, world) : undefined
   if (welcome === undefined && !(await opened.hasTokens())) log.note(`the store holds no token; issue one with: ${issuing}`)
   await log.flush()
   if (welcome !== undefined) world.print(welcome)
@@ -71,10 +71,11 @@ function stopRequest(world: World, force: () => Promise<void>): Promise<void> {
 }
 
 /** What to say of a first token: the token, if the store had none, or else how to issue another. */
-async function firstToken(store: Store, url: string, issuing: string, world: World): Promise<string> {
+async function firstToken(store: Store, url: string, location: StoreLocation, world: World): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
   const issued = await issueFirstToken(store, request, world)
-  if (issued === undefined) return `The store holds tokens already; issue another with: ${issuing}`
+  const issuing = commandToPaste(world, ['token', 'issue', '--account', request.account], location)
+  if (issued === undefined) return `The store holds tokens already. Issue another for the same account with: ${issuing}`
   return welcomeText(reachable(url), issued.plain.reveal())
 }
 
@@ -90,12 +91,13 @@ This is the first token, for the account "default". It is shown only now; keep i
 
   export PLANTS_TOKEN=${token}
 
-Paste that, then try:
+In another terminal, paste that, then try:
 
   curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN" -H 'Content-Type: application/json' -d '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
   curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN"
   curl -i -w '\\n' -X DELETE ${quotedForShell(`${url}/plants/7`)} -H "Authorization: Bearer $PLANTS_TOKEN"
 
 Or use the reference in a browser: ${url}/docs
+Ctrl-C stops the service.
 `
 }

@@ -17,7 +17,9 @@ export async function tokenIssue(
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
-    world.tell(`Token ${token.id} for the account ${printable(account)} (${expiry(token)}), in ${describeStore(store)}.`)
+    world.tell(
+      `Token ${token.id} for the account ${printable(account)} (${scopes.join(', ')}; ${expiry(token)}), in ${describeStore(store)}.`,
+    )
     world.tell('It is shown only now; keep it safe.')
     world.print(plain.reveal())
     return 0
@@ -52,7 +54,7 @@ export async function tokenRevoke({ values, positionals }: Parsed<'store'>, worl
   return withStore(values.store, 'of a request', world, async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
-      world.tell(`plants: no token has the id ${quoted(id)}. Those there are are shown by: ${listing}`)
+      world.tell(`plants: no token has the id ${quoted(id)}. All are shown by: ${listing}`)
       return 1
     }
     world.tell(`Token ${token.id} of the account ${printable(token.account)} is revoked.`)

@@ -31,8 +31,9 @@ export function answerer(context: Context): Answer {
       route = match(request)
       entry.route = route.operation.path
       const { access, body } = route.operation
-      const caller = access === 'public' ? undefined : await identified(request, access, context)
+      const caller = access === 'public' ? undefined : await identified(request, context)
       entry.account = caller?.account
+      if (caller !== undefined) requireScope(caller, access as Scope)
       const json = body === undefined ? undefined : await readJsonBody(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input })
@@ -89,13 +90,9 @@ function beginEntry(request: Request, connections: Connections, { newRequestId }
   }
 }
 
-function identified({ headers }: Request, scope: Scope, { store, turn, nowMs }: Context): Promise<Caller> {
+function identified({ headers }: Request, { store, turn, nowMs }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
-  return turn.share(`caller ${scope} ${authorization}`, async () => {
-    const caller = await identify(authorization, store, nowMs())
-    requireScope(caller, scope)
-    return caller
-  })
+  return turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
 }
 
 async function readJsonBody(request: Request, { limits, pace }: Context, { keepOpen }: Connections): Promise<JsonValue> {

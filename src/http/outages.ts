@@ -38,7 +38,7 @@ export class Outages {
     const nowMs = performance.now()
     if (outage === undefined || nowMs - outage.lastMs < quietMs) return
     this.#underWay.delete(what)
-    const seconds = Math.round((outage.lastMs - outage.beganMs) / 1000)
-    this.#log.note(`${what} work again; ${outage.failures} failed, over ${seconds} s`)
+    const seconds = Math.round((nowMs - outage.beganMs) / 1000)
+    this.#log.note(`${what} work again after ${seconds} s; ${outage.failures} failed`)
   }
 }

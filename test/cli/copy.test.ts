@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { Progress } from '../../src/cli/progress.ts'
 import { issueToken } from '../../src/domain/issueToken.ts'
@@ -173,9 +174,11 @@ describe('plants copy', () => {
   test('refuses what cannot be copied, with a sentence', async () => {
     const file = newFile()
     await fill(file, 'a', [])
+    symlinkSync(file.slice('sqlite:'.length), `${file.slice('sqlite:'.length)}.link`)
     const unprepared = await (await sharedPostgres()).createDatabase(`copy_unprepared_${process.pid}`)
     for (const [from, to, code, sentence] of [
       [file, file, 2, '--from and --to name the same store.'],
+      [file, `${file}.link`, 2, '--from and --to name the same store.'],
       ['sqlite:nowhere.db', file, 1, 'nowhere.db cannot be used: there is no such file; check --from.'],
       [file, unprepared, 1, 'it has no tables yet; run "plants migrate --store URL" first.'],
       [file, 'postgres://u:secret@127.0.0.1:1/x', 1, '127.0.0.1:1 refuses connections'],

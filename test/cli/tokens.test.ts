@@ -18,7 +18,7 @@ describe('plants token issue', () => {
     expect(code).toBe(0)
     expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
     expect(err).toMatch(
-      /^Token [0-9a-f]{12} for the account greenhouse \(does not expire\), in sqlite:\/.*plants\.db\.\nIt is shown only now.*\n$/,
+      /^Token [0-9a-f]{12} for the account greenhouse \(plants:read, plants:write; does not expire\), in sqlite:\/.*plants\.db\.\nIt is shown only now.*\n$/,
     )
     expect(err).toContain(` in sqlite:${home}/plants.db.\n`)
     expect(err).not.toContain(out.trim())
@@ -61,6 +61,13 @@ describe('plants token issue', () => {
     [['--account', 'a', '--store', 'mysql:x'], '--store must be sqlite:FILE'],
     [['--account', 'a', '--port', '1'], '--port is not known to this command'],
     [['--account', 'a', 'extra'], '"extra" is one argument too many'],
+    [['--account', 'a', '--account', 'b'], '--account is given more than once'],
+    [['--account', 'a', '--store', 'sqlite://x.db'], '--store must be sqlite:FILE without slashes before it'],
+    [
+      ['--account', 'a', '--store', 'sqlite:file:x.db?mode=ro'],
+      '--store must be sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:x.db',
+    ],
+    [['--account', 'a', '--store', 'sqlite:~/x.db'], '--store must be sqlite:FILE with the name of your folder written out'],
     [['--account'], '--account needs a value'],
     [['--account', '--label', 'x'], '--account needs a value'],
   ])('refuses %j with exit code 2 and a sentence', async (args, sentence) => {
@@ -143,7 +150,7 @@ describe('plants token revoke', () => {
     const { code, err } = await run(['token', 'revoke', 'nonsense'], home)
     expect([code, err]).toEqual([
       1,
-      `plants: no token has the id "nonsense". Those there are are shown by: ${launcher} token list --store sqlite:${home}/plants.db\n`,
+      `plants: no token has the id "nonsense". All are shown by: ${launcher} token list --store sqlite:${home}/plants.db\n`,
     ])
     expect((await run(['token', 'revoke'], home)).err).toContain('plants: TOKEN-ID is missing.')
     const token = await tokenFor('a', home)
@@ -299,7 +306,7 @@ describe('plants', () => {
   ])('tells what was probably meant by %s', async (line, sentence) => {
     const { code, out, err } = await run(line.split(' '), folder())
     expect([code, out]).toEqual([2, ''])
-    expect(err.split('\n')).toEqual([`plants: ${sentence}`, expect.stringMatching(/^See "plants .*--help"\.$/), ''])
+    expect(err.split('\n')).toEqual([`plants: ${sentence}`, expect.stringMatching(/^See: .*\/bin\/plants (?:.* )?--help$/), ''])
   })
 
   test('says of a group of commands which it has', async () => {

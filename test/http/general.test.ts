@@ -328,7 +328,7 @@ describe('the log', () => {
       expect(told()).toHaveLength(1)
       await Bun.sleep(1100)
       expect((await service.call('GET', '/plants', { token })).status).toBe(200)
-      expect(told().slice(1)).toEqual(['note "reads work again; 5 failed, over 0 s"'])
+      expect(told().slice(1)).toEqual(['note "reads work again after 1 s; 5 failed"'])
     }))
 })
 

@@ -6,7 +6,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../support/postgres.ts'
-import { run, start } from '../support/process.ts'
+import { launcher, run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 import { prepare } from '../support/stores.ts'
 import { startTcpProxy } from '../support/tcpProxy.ts'
@@ -73,7 +73,7 @@ describe('a store on PostgreSQL', () => {
     chmodSync(file, 0o644)
     expect(await refusal(store, { PGPASSFILE: file })).toEqual({
       code: 2,
-      err: `plants: --store must be a URL whose password file ${file} is closed to others (chmod 0600), not "postgres://[redacted]".\nSee "plants serve --help".\n`,
+      err: `plants: --store must be a URL whose password file ${file} is closed to others (chmod 0600), not "postgres://[redacted]".\nSee: ${launcher} serve --help\n`,
     })
   })
 })

@@ -68,7 +68,7 @@ describe('plants serve', () => {
     const home = folder()
     const server = serve(home, '--first-token')
     const url = await server.url
-    expect(server.out()).toEndWith(`${url}/docs\n\nplants: listening on ${url}\n`)
+    expect(server.out()).toEndWith(`${url}/docs\nCtrl-C stops the service.\n\nplants: listening on ${url}\n`)
     const token = /export PLANTS_TOKEN=(plants_\w+)/.exec(server.out())?.[1] ?? ''
     const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
     expect(requests).toHaveLength(3)
@@ -85,7 +85,7 @@ describe('plants serve', () => {
     const again = serve(home, '--first-token')
     await again.url
     expect(again.out()).toStartWith(
-      `The store holds tokens already; issue another with: ${launcher} token issue --account NAME --store sqlite:${home}/plants.db\nplants: listening on `,
+      `The store holds tokens already. Issue another for the same account with: ${launcher} token issue --account default --store sqlite:${home}/plants.db\nplants: listening on `,
     )
     expect(again.out()).not.toContain('plants_')
     again.process.kill('SIGTERM')
@@ -296,12 +296,12 @@ describe('plants serve refuses to start', () => {
     expect([code, out]).toEqual([2, ''])
     expect(err.trimEnd().split('\n')).toEqual([
       'plants: --wat is not known to this command.',
-      'plants: --host must be an IP address or a host name, not "a b".',
+      'plants: --host must be an IP address or a host name alone, without brackets, scheme or port (see --port), not "a b".',
       'plants: --port must be a number from 0 to 65535, not "70000".',
       'plants: --store must be sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis:x".',
       'plants: PLANTS_FIRST_TOKEN must be true or false, not "toString".',
       'plants: "more" is one argument too many.',
-      'See "plants serve --help".',
+      `See: ${launcher} serve --help`,
     ])
   })
 
@@ -335,7 +335,10 @@ describe('plants serve refuses to start', () => {
     const home = folder()
     writeFileSync(join(home, 'text.db'), 'this is no database\n'.repeat(100))
     for (const [store, sentence] of [
-      ['sqlite:text.db', `The store ${home}/text.db cannot be used: the file is not a database.`],
+      [
+        'sqlite:text.db',
+        `The store ${home}/text.db cannot be used: the file is not a database; name another file, or restore a backup.`,
+      ],
       ['sqlite:none/plants.db', `The store ${home}/none/plants.db cannot be used: its folder does not exist; make it first.`],
     ] as const) {
       const { code, out, err } = await run(['serve', '--port', '0', '--store', store], home)
@@ -397,7 +400,7 @@ describe('npm start', () => {
     expect([code, out, err]).toEqual([
       2,
       '',
-      `plants: npm kept ${name} for itself; write: npm start -- ${flag}\nSee "plants serve --help".\n`,
+      `plants: npm kept ${name} for itself; write: npm start -- ${flag}\nSee: ${launcher} serve --help\n`,
     ])
   })
 

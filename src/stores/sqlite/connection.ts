@@ -71,7 +71,7 @@ const reasons: Readonly<Record<number, string>> = {
   11: 'the file is damaged; restore it from a backup',
   13: 'the disk is full',
   14: 'it cannot be opened; check that its folder exists and is writable',
-  26: 'the file is not a database',
+  26: 'the file is not a database; name another file, or restore a backup',
 }
 
 const systemReasons: Readonly<Record<string, string>> = {
@@ -81,7 +81,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',
   EPERM: 'permission is denied',
-  EROFS: 'its file system is mounted read-only',
+  EROFS: 'its file system is mounted read-only; mount it writable, or name another file',
 }
 
 /** The sentence for whatever kept a file from being opened. */

@@ -131,7 +131,7 @@ export function watchPlace(path: string): () => string | undefined {
     logIdentity ??= foundLog
     const lost = [...(identityOf(file) === fileIdentity ? [] : [file]), ...(foundLog === logIdentity ? [] : [log])]
     if (lost.length === 0) return undefined
-    return `${lost.join(' and ')} was removed or replaced while in use; put it back as it was, or stop the service, restore a backup and start again`
+    return `${lost.join(' and ')} was removed or replaced while in use; put it back as it was. If it is gone, lists still show what it held until the service stops: save that, then restore a backup and start again`
   }
 }
 

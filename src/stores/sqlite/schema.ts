@@ -80,7 +80,7 @@ export function refuseForeign(database: DatabaseSync): void {
   const found = pragma(database, 'user_version')
   database.exec('commit')
   if (owner !== applicationId && (owner !== 0 || tables > 0)) {
-    throw new ForeignDatabase('it is a database of another program')
+    throw new ForeignDatabase('it is a database of another program; name another file')
   }
   if (found > schemaVersion) {
     throw new ForeignDatabase(

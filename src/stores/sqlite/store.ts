@@ -204,7 +204,7 @@ export class SqliteStore implements Store {
       if (outcomes.some((changes) => changes > 0)) this.#failing = undefined
       return outcomes
     } catch (failure) {
-      this.#failing = failure
+      this.#failing = (failure as Failure).cause
       this.#retry ??= setTimeout(() => {
         this.#retry = undefined
         this.#write(noAccount, 'tryCommit').catch(() => {})

@@ -169,7 +169,9 @@ describe('a file that cannot be a store is refused with one sentence', () => {
   test('where it is no database', async () => {
     const path = newPath()
     writeFileSync(path, 'not a database, but long enough to look like a file of some kind\n'.repeat(100))
-    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: the file is not a database.`)
+    expect(await refusalOf(path)).toBe(
+      `The store ${path} cannot be used: the file is not a database; name another file, or restore a backup.`,
+    )
     expect(readFileSync(path, 'utf8')).toStartWith('not a database')
   })
 
@@ -179,7 +181,9 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     database.exec('create table theirs (x)')
     database.close()
     const before = readFileSync(path)
-    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: it is a database of another program.`)
+    expect(await refusalOf(path)).toBe(
+      `The store ${path} cannot be used: it is a database of another program; name another file.`,
+    )
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
@@ -233,7 +237,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
       execFileSync('mount', ['-o', 'remount,ro', disk])
       for (const name of ['x.db', 'new.db'])
         expect(await refusalOf(`${disk}/${name}`)).toBe(
-          `The store ${disk}/${name} cannot be used: its file system is mounted read-only.`,
+          `The store ${disk}/${name} cannot be used: its file system is mounted read-only; mount it writable, or name another file.`,
         )
     } finally {
       execFileSync('umount', [disk])
@@ -298,9 +302,7 @@ describe('a file that leaves its place while the store is open', () => {
     expect(acknowledged).toEqual([])
     expect(refusals[0]).toMatchObject({ refusal: 'outcome-unknown' })
     for (const refusal of refusals.slice(1)) expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
-    expect(String((refusals[1] as Error).cause)).toContain(
-      `was removed or replaced while in use; put it back as it was, or stop the service, restore a backup and start again`,
-    )
+    expect(String((refusals[1] as Error).cause)).toContain('was removed or replaced while in use; put it back as it was.')
     await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
     renameSync(`${path}.moved`, existsSync(`${path}-wal`) ? path : `${path}-wal`)
     await untilReady(store)
