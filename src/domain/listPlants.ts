@@ -3,14 +3,17 @@
 import { Failure } from './failure.ts'
 import type { Pace } from './pace.ts'
 import type { IdentifiedPlant } from './plant.ts'
-import type { Page, Store } from './store.ts'
+import { type PlantRange, pageTextMax, type Store } from './store.ts'
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
 
+/** A list with more text than this takes memory that counts. */
+const smallTextMax = 128 * 1024
+
 /** Plants and text in a page of a longer list: little, so that others wait less and less is held. */
 const walkPagePlants = 200
-const walkPageTextMax = 128 * 1024
+const walkPageTextMax = 32 * 1024
 
 export interface ListRequest {
   /** Only plants with an id above this one. */
@@ -25,15 +28,16 @@ export interface Snapshot {
   readonly next: bigint | undefined
 }
 
+/** A list in pages, each read when it is asked for. Each iteration reads all of them by itself. */
 export interface Walk {
-  /** The beginning is read already; each iteration reads the rest by itself. */
   readonly pages: AsyncIterable<readonly IdentifiedPlant[]>
   readonly next: bigint | undefined
 }
 
-/** A snapshot with much text, up to `pageTextMax`: it is read when there is room for it. */
+/** A snapshot with much text, to be read when there is memory for it. */
 export interface LargeSnapshot {
-  readonly read: () => Promise<Snapshot | Walk>
+  /** Undefined if it holds more text than this. With `pageTextMax` it never is: the list is then walked instead. */
+  readonly read: (textMax: number) => Promise<Snapshot | Walk | undefined>
 }
 
 export async function listPlants(
@@ -45,19 +49,23 @@ export async function listPlants(
   const { after, limit = Number.POSITIVE_INFINITY } = request
   if (limit === 0) return { plants: [], next: undefined }
   const range = { after, limit: Math.min(limit, pagePlants) }
-  const page = await store.listPlants(account, { ...range, textMax: walkPageTextMax })
-  const cutByText = page.more && page.plants.length < range.limit
-  const isLonger = cutByText && limit > range.limit && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
-  if (!cutByText || isLonger) return await listFrom(page)
-  return { read: async () => listFrom(await store.listPlants(account, range)) }
+  const small = await snapshot(smallTextMax)
+  if (small !== undefined) return small
+  const isLonger = limit > pagePlants && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
+  return isLonger
+    ? await walked()
+    : { read: async (textMax) => (await snapshot(textMax)) ?? (textMax === pageTextMax ? walked() : undefined) }
 
-  async function listFrom({ plants, more }: Page): Promise<Snapshot | Walk> {
+  async function snapshot(textMax: number): Promise<Snapshot | Walk | undefined> {
+    const { plants, more } = await store.listPlants(account, { ...range, textMax })
     if (!more) return { plants, next: undefined }
     if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
-    const first = beginning(plants)
-    const left = limit - first.length
-    const end = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, lastId(first), left, pace)
-    return { pages: { [Symbol.asyncIterator]: () => walk(store, account, first, end.upTo, limit, pace) }, next: end.next }
+    return plants.length === range.limit ? await walked() : undefined
+  }
+
+  async function walked(): Promise<Walk> {
+    const { upTo, next } = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit, pace)
+    return { pages: { [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, pace) }, next }
   }
 }
 
@@ -71,8 +79,8 @@ interface LimitEnd {
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
 /** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, after: bigint, limit: number, pace: Pace): Promise<LimitEnd> {
-  let upTo: bigint | undefined = after
+async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number, pace: Pace): Promise<LimitEnd> {
+  let upTo = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
     if (upTo === undefined) return noEnd
@@ -83,47 +91,32 @@ async function limitEnd(store: Store, account: string, after: bigint, limit: num
 }
 
 /**
- * What was read before the list began, and the pages after it. Where the list ends was said too, so the
- * walk ends at that very plant; where others created so many plants meanwhile that the limit would be
- * exceeded, it breaks off, because a list that silently leaves one out would be a lie.
+ * The pages of a list. Where the list ends was said before, so the walk ends at that very plant. If others create
+ * so many plants meanwhile that the limit would be exceeded, it breaks off, because a list that silently leaves
+ * one out would be a lie.
  */
 async function* walk(
   store: Store,
   account: string,
-  first: readonly IdentifiedPlant[],
-  upTo: bigint | undefined,
-  limit: number,
+  range: Pick<PlantRange, 'after' | 'upTo' | 'limit'>,
   pace: Pace,
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
-  yield first
-  let after = lastId(first)
-  let left = limit - first.length
-  for (;;) {
-    const page = await store.listPlants(account, { after, upTo, limit: Math.min(left, walkPagePlants), textMax: walkPageTextMax })
-    if (page.plants.length > 0) yield page.plants
-    if (!page.more) return
+  let { after, limit: left } = range
+  let more = true
+  // No page is kept in a variable, so that none stays in memory while its reader stands still.
+  const nextPage = async (): Promise<readonly IdentifiedPlant[]> => {
+    const limit = Math.min(left, walkPagePlants)
+    const page = await store.listPlants(account, { after, upTo: range.upTo, limit, textMax: walkPageTextMax })
+    more = page.more
     left -= page.plants.length
+    after = page.plants.at(-1)?.id
+    return page.plants
+  }
+  while (more) {
     if (left === 0) {
       throw new Failure('store-unavailable', 'The list was overtaken by new plants; ask for it with a smaller limit.')
     }
-    after = lastId(page.plants)
+    yield await nextPage()
     await pace.turn(walkPageTextMax)
   }
-}
-
-/** As much of a page as the walk holds at a time. */
-function beginning(plants: readonly IdentifiedPlant[]): readonly IdentifiedPlant[] {
-  let text = 0
-  const end = plants.findIndex(({ name, tag }, index) => {
-    if (index === walkPagePlants || text > walkPageTextMax) return true
-    text += name.length + (tag?.length ?? 0)
-    return false
-  })
-  return end === -1 ? plants : plants.slice(0, end)
-}
-
-function lastId(plants: readonly IdentifiedPlant[]): bigint {
-  const last = plants.at(-1)
-  if (last === undefined) throw new RangeError('a page with more plants after it holds at least one')
-  return last.id
 }

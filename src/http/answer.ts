@@ -15,7 +15,7 @@ import { Outages } from './outages.ts'
 import { queryValues } from './query.ts'
 import { readBody, requireJson } from './readBody.ts'
 import { asFailure, refuse } from './refuse.ts'
-import { longAnswerBytes, type Reply } from './reply.ts'
+import { pieceBytes, type Reply } from './reply.ts'
 import { respond } from './respond.ts'
 import type { Connections } from './server.ts'
 
@@ -36,9 +36,10 @@ export function answerer(context: Context): Answer {
       if (caller !== undefined) requireScope(caller, access as Scope)
       const json = body === undefined ? undefined : await readJsonBody(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
-      reply = await handle({ context, route, caller, input })
-      if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
-      outages.worked(workOf(route))
+      reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
+      if (isLarge(reply)) await context.pace.turn(4 * pieceBytes)
+      // A service that is ready both reads and writes.
+      outages.worked(route.id === 'readyz' ? undefined : workOf(route))
     } catch (error) {
       const failure = asFailure(error)
       logCause(failure)

@@ -16,7 +16,7 @@ export interface Limits {
   readonly waitingBytesMax: number
 }
 
-export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60, waitingBytesMax: 56 * 1024 * 1024 }
+export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60, waitingBytesMax: 50 * 1024 * 1024 }
 
 export interface Context {
   readonly store: Store

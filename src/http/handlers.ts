@@ -1,15 +1,14 @@
 // Fourth step: each operation, from its typed input to its reply. One entry each, all of one form.
 import { type InputOf, type OperationId, operations } from '../contract/operations.ts'
-import { cursorText, plantJson, plantsJson, plantsJsonPieces, textLength } from '../contract/plants.ts'
+import { cursorText, pieceTextMax, plantJson, plantsJson, plantsJsonPieces, textLength } from '../contract/plants.ts'
 import type { Caller } from '../domain/authenticate.ts'
 import { createPlant } from '../domain/createPlant.ts'
 import { deletePlant } from '../domain/deletePlant.ts'
 import { Failure } from '../domain/failure.ts'
-import { listPlants, type Snapshot, type Walk } from '../domain/listPlants.ts'
+import { type LargeSnapshot, listPlants, pagePlants, type Snapshot, type Walk } from '../domain/listPlants.ts'
 import type { Plant } from '../domain/plant.ts'
 import { pageTextMax } from '../domain/store.ts'
 import type { Context } from './context.ts'
-import type { Room } from './longAnswers.ts'
 import type { Route } from './match.ts'
 import { bareHeaders, jsonHeaders, longAnswerBytes, type Pieces, type Reply, withHeaders } from './reply.ts'
 
@@ -20,6 +19,8 @@ export interface Handled<Id extends OperationId = OperationId> {
   readonly route: Route
   readonly caller: CallerOf<Id>
   readonly input: InputOf<(typeof operations)[Id]>
+  /** Whether the client has left meanwhile. */
+  readonly isGone: () => boolean
 }
 
 type Handlers = { readonly [Id in OperationId]: (handled: Handled<Id>) => Reply | Promise<Reply> }
@@ -30,23 +31,14 @@ export const handlers: Handlers = {
     return json('createPlant', plantJson(await createPlant(context.store, caller.account, plant)))
   },
 
-  async listPlants({ context, caller, input }) {
-    const { store, turn, pace, longAnswers } = context
+  async listPlants(handled) {
+    const { context, caller, input } = handled
     const { limit, after } = input
-    const listed = await turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
-      const list = await listPlants(store, caller.account, input, pace)
+    const listed = await context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
+      const list = await listPlants(context.store, caller.account, input, context.pace)
       return 'read' in list ? list : listReply(list, limit)
     })
-    if (!('read' in listed)) return listed
-    const room = await longAnswers.room(bytesPerUnit * pageTextMax)
-    try {
-      const list = await listed.read()
-      room.shrink('plants' in list ? bytesPerUnit * textLengthOf(list.plants) : 0)
-      return { ...listReply(list, limit, room), room }
-    } catch (error) {
-      room.release()
-      throw error
-    }
+    return 'read' in listed ? await largeListReply(listed, handled) : listed
   },
 
   async deletePlant({ context, caller, input }) {
@@ -87,29 +79,52 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-function listReply(list: Snapshot | Walk, limit: number | undefined, room?: Room): Reply {
+/** Sets memory aside before a snapshot is read: a little first, and more only if the list turns out to need it. */
+async function largeListReply(list: LargeSnapshot, { context, caller, input, isGone }: Handled<'listPlants'>): Promise<Reply> {
+  for (let textMax = largeTextMin; ; textMax = Math.min(4 * textMax, pageTextMax)) {
+    const room = await context.longAnswers.room(caller.account, bytesPerUnit * textMax + bytesPerPlant * pagePlants, isGone)
+    try {
+      const found = await list.read(textMax)
+      if (found !== undefined && 'plants' in found) {
+        room.shrink(memoryBytes(found.plants))
+        return { ...listReply(found, input.limit), room }
+      }
+      room.release()
+      if (found !== undefined) return listReply(found, input.limit)
+    } catch (error) {
+      room.release()
+      throw error
+    }
+  }
+}
+
+/** Where the search for the size of a large list begins, in UTF-16 code units. */
+const largeTextMin = 1024 * 1024
+
+function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
   const headers = list.next === undefined ? jsonHeaders : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
-  return { status: operations.listPlants.success.status, headers, body: listBody(list, room) }
+  return { status: operations.listPlants.success.status, headers, body: listBody(list) }
 }
 
 /** A short list as one text; a longer one in pieces, each made when its reader asks for it. */
-function listBody(list: Snapshot | Walk, room: Room | undefined): string | Pieces {
-  if ('pages' in list) return listPieces(list.pages, room)
+function listBody(list: Snapshot | Walk): string | Pieces {
+  if ('pages' in list) return listPieces(list.pages)
   if (textLengthOf(list.plants) <= longAnswerBytes) {
-    const text = `[${plantsJson(list.plants)}]`
-    if (Buffer.byteLength(text) <= longAnswerBytes) return text
+    const body = `[${plantsJson(list.plants)}]`
+    if (Buffer.byteLength(body) <= longAnswerBytes) return body
   }
-  return listPieces([list.plants], room)
+  return listPieces([list.plants])
 }
 
-function listPieces(pages: AsyncIterable<readonly Plant[]> | readonly (readonly Plant[])[], room: Room | undefined): Pieces {
+function listPieces(pages: AsyncIterable<readonly Plant[]> | readonly (readonly Plant[])[]): Pieces {
   return async function* (holds) {
-    // From here on the answer itself says what it holds.
-    room?.release()
     let before = '['
     for await (const plants of pages) {
-      holds(bytesPerUnit * textLengthOf(plants))
-      for (const piece of plantsJsonPieces(plants)) {
+      // A page may be empty if its plants were deleted meanwhile.
+      if (plants.length === 0) continue
+      const isOnePiece = textLengthOf(plants) <= pieceTextMax
+      holds(isOnePiece ? 0 : memoryBytes(plants))
+      for (const piece of isOnePiece ? [plantsJson(plants)] : plantsJsonPieces(plants)) {
         yield before + piece
         before = ''
       }
@@ -119,8 +134,13 @@ function listPieces(pages: AsyncIterable<readonly Plant[]> | readonly (readonly 
   }
 }
 
-/** What a UTF-16 code unit takes in memory at most. */
+/** What a UTF-16 code unit and a plant beside its text take in memory, at most and about. */
 const bytesPerUnit = 2
+const bytesPerPlant = 200
+
+function memoryBytes(plants: readonly Plant[]): number {
+  return bytesPerPlant * plants.length + bytesPerUnit * textLengthOf(plants)
+}
 
 function textLengthOf(plants: readonly Plant[]): number {
   let length = 0

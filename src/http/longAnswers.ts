@@ -1,12 +1,17 @@
 // Sends long answers so that slow readers fill no memory and nobody waits for them.
 //
-// A long answer leaves in pieces, and each is made when the reader has taken the one before. What waits in
-// memory for readers is counted over all answers: the pieces, and what they are made of. If that exceeds the
-// limit, the reader that has stood still longest is cut off. A snapshot of much text is read only when there is
-// room for it. The work on long answers takes turns (domain/pace.ts), so that short ones go between.
+// A long answer leaves in pieces, and each is made when its reader has taken the one before. What waits in memory
+// for readers is counted over all answers: pieces that were not taken, and what the next ones are made of. At the
+// limit no further piece is made until a reader takes one; a reader that has stood still for some seconds is cut
+// off, the one that has done so longest first.
+//
+// A snapshot of much text takes memory before its first piece is sent. So it waits for room first. The account
+// that holds least comes first, and a client that leaves meanwhile is not served.
+//
+// The work on all long answers takes turns (domain/pace.ts), so that short ones go between.
 import { Failure } from '../domain/failure.ts'
 import type { Pace } from '../domain/pace.ts'
-import { longAnswerBytes, type Pieces } from './reply.ts'
+import { type Pieces, pieceBytes } from './reply.ts'
 
 /** How an answer ended. `complete` is false if the client left or was cut off, or a list broke off, which then has a `cause`. */
 export interface Ending {
@@ -22,17 +27,30 @@ export interface Room {
   readonly release: () => void
 }
 
-/** A reader that stands still for less is not cut off to make room for others. */
-const patienceMs = 1000
+/** How long a reader may stand still. The network takes some megabytes ahead of it, so a slow one asks every few seconds. */
+const patienceMs = 5000
 /** How long an answer waits for room, and how often it looks. */
 const roomWaitMs = 10_000
-const roomPollMs = 20
+const lookMs = 20
+/** What an answer under way takes beside its text, about. */
+const answerBytes = 16 * 1024
+/** What rooms leave for pieces, so that answers which have room can move on. */
+const bytesBesideRooms = 16 * 1024 * 1024
 
 interface UnderWay {
   heldBytes: number
   /** Since when its last piece waits for the reader. */
-  waitingSinceMs: number
+  standingSinceMs: number
   readonly cutOff: () => void
+}
+
+interface WaitingForRoom {
+  readonly account: string
+  readonly bytes: number
+  readonly endMs: number
+  readonly isGone: () => boolean
+  readonly resolve: (room: Room) => void
+  readonly reject: (failure: Failure) => void
 }
 
 export class LongAnswers {
@@ -41,40 +59,42 @@ export class LongAnswers {
   #heldBytes = 0
   /** Those whose last piece waits for the reader; the one that has stood still longest comes first. */
   readonly #standing = new Set<UnderWay>()
-  #roomQueue: Promise<unknown> = Promise.resolve()
+  /** How many make their next piece just now. */
+  #advancing = 0
+  readonly #roomBytes = new Map<string, number>()
+  #waitingForRoom: WaitingForRoom[] = []
 
   constructor(waitingBytesMax: number, pace: Pace) {
     this.#waitingBytesMax = waitingBytesMax
     this.#pace = pace
   }
 
-  /** Sets memory aside, one answer after another. Rejects with `store-unavailable` if there is none in time. */
-  async room(bytes: number): Promise<Room> {
-    const endMs = performance.now() + roomWaitMs
-    const made = this.#roomQueue.then(() => this.#makeRoom(bytes, endMs))
-    this.#roomQueue = made.catch(() => {})
-    await made
-    let heldBytes = bytes
-    const shrink = (to: number): void => {
-      this.#heldBytes -= heldBytes - to
-      heldBytes = to
-    }
-    return { shrink, release: () => shrink(0) }
+  /** Sets memory aside for an account's answer. Rejects with `store-unavailable` if there is none in time, or the client is gone. */
+  async room(account: string, bytes: number, isGone: () => boolean): Promise<Room> {
+    const room = await new Promise<Room>((resolve, reject) => {
+      this.#waitingForRoom.push({ account, bytes, endMs: performance.now() + roomWaitMs, isGone, resolve, reject })
+      if (this.#waitingForRoom.length === 1) this.#giveRoom()
+    })
+    await this.#pace.turn(bytes)
+    if (!isGone()) return room
+    room.release()
+    throw clientGone()
   }
 
-  /** Streams an answer; `ended` is called once. */
-  send(pieces: Pieces, hangUp: () => void, ended: (ending: Ending) => void): ReadableStream<Uint8Array> {
+  /** Streams an answer, whose source the room counts if it has one. `ended` is called once. */
+  send(pieces: Pieces, room: Room | undefined, hangUp: () => void, ended: (ending: Ending) => void): ReadableStream<Uint8Array> {
     let sourceBytes = 0
     let sentBytes = 0
     let open = true
     const iterator = pieces((bytes) => {
-      sourceBytes = bytes
+      if (room === undefined) sourceBytes = bytes
     })[Symbol.asyncIterator]()
     const end = (how: Omit<Ending, 'bytes'>): void => {
       if (!open) return
       open = false
       this.#standing.delete(answer)
       this.#hold(answer, 0)
+      room?.release()
       ended({ bytes: sentBytes, ...how })
     }
     const leave = (): void => {
@@ -85,11 +105,15 @@ export class LongAnswers {
       leave()
       hangUp()
     }
-    const answer: UnderWay = { heldBytes: 0, waitingSinceMs: 0, cutOff }
+    const answer: UnderWay = { heldBytes: 0, standingSinceMs: 0, cutOff }
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+      // The reader has taken the piece before.
       this.#standing.delete(answer)
+      if (open) this.#hold(answer, sourceBytes + answerBytes)
+      await this.#pace.turn(pieceBytes)
+      await this.#memory(() => open)
+      this.#advancing += 1
       try {
-        await this.#pace.turn(longAnswerBytes)
         const { done, value } = await iterator.next()
         // The client may have left meanwhile.
         if (!open) return
@@ -101,23 +125,17 @@ export class LongAnswers {
         const piece = typeof value === 'string' ? encoder.encode(value) : value
         sentBytes += piece.byteLength
         controller.enqueue(piece)
-        this.#handedOver(answer, sourceBytes + piece.byteLength)
+        this.#hold(answer, sourceBytes + answerBytes + piece.byteLength)
+        answer.standingSinceMs = performance.now()
+        this.#standing.add(answer)
       } catch (cause) {
         end({ complete: false, cause })
         controller.error(cause)
+      } finally {
+        this.#advancing -= 1
       }
     }
     return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 })
-  }
-
-  #handedOver(answer: UnderWay, heldBytes: number): void {
-    this.#hold(answer, heldBytes)
-    answer.waitingSinceMs = performance.now()
-    this.#standing.add(answer)
-    for (const slowest of this.#standing) {
-      if (this.#heldBytes <= this.#waitingBytesMax) return
-      slowest.cutOff()
-    }
   }
 
   #hold(answer: UnderWay, bytes: number): void {
@@ -125,18 +143,67 @@ export class LongAnswers {
     answer.heldBytes = bytes
   }
 
-  async #makeRoom(bytes: number, endMs: number): Promise<void> {
-    while (this.#heldBytes + bytes > this.#waitingBytesMax) {
-      const nowMs = performance.now()
-      const [slowest] = this.#standing
-      if (slowest !== undefined && nowMs - slowest.waitingSinceMs > patienceMs) slowest.cutOff()
-      else if (nowMs > endMs)
-        throw new Failure('store-unavailable', 'Too many long lists are under way; nothing was done, try again.')
-      else await new Promise((resolve) => setTimeout(resolve, roomPollMs))
+  /** Waits until there is memory for a piece. If no reader could make any by reading, one answer goes ahead. */
+  async #memory(isOpen: () => boolean): Promise<void> {
+    while (isOpen() && this.#heldBytes > this.#waitingBytesMax && this.#standing.size + this.#advancing > 0) {
+      if (!this.#cutSlowest()) await new Promise((resolve) => setTimeout(resolve, lookMs))
     }
-    this.#heldBytes += bytes
-    await this.#pace.turn(bytes)
+  }
+
+  /** Cuts off the reader that has stood still longest, if that is long enough. */
+  #cutSlowest(): boolean {
+    const [slowest] = this.#standing
+    if (slowest === undefined || performance.now() - slowest.standingSinceMs < patienceMs) return false
+    slowest.cutOff()
+    return true
+  }
+
+  #giveRoom(): void {
+    const held = (account: string): number => this.#roomBytes.get(account) ?? 0
+    const nowMs = performance.now()
+    const left = this.#waitingForRoom
+      .toSorted((one, other) => held(one.account) - held(other.account))
+      .filter((waiting) => {
+        if (waiting.isGone()) waiting.reject(clientGone())
+        else if (this.#hasRoom(waiting.bytes)) waiting.resolve(this.#takeRoom(waiting.account, waiting.bytes))
+        else if (nowMs > waiting.endMs) waiting.reject(noRoom())
+        else return true
+        return false
+      })
+    this.#waitingForRoom = left
+    if (left.length > 0) setTimeout(() => this.#giveRoom(), lookMs)
+  }
+
+  #hasRoom(bytes: number): boolean {
+    const roomsMax = this.#waitingBytesMax - bytesBesideRooms
+    const fits = (): boolean => {
+      const rooms = this.#roomBytes.values().reduce((sum, held) => sum + held, 0)
+      return rooms + bytes <= roomsMax && this.#heldBytes + bytes <= this.#waitingBytesMax
+    }
+    while (!fits()) if (!this.#cutSlowest()) return false
+    return true
+  }
+
+  #takeRoom(account: string, bytes: number): Room {
+    let taken = 0
+    const shrink = (to: number): void => {
+      this.#heldBytes += to - taken
+      const left = (this.#roomBytes.get(account) ?? 0) + to - taken
+      if (left > 0) this.#roomBytes.set(account, left)
+      else this.#roomBytes.delete(account)
+      taken = to
+    }
+    shrink(bytes)
+    return { shrink, release: () => shrink(0) }
   }
 }
 
 const encoder = new TextEncoder()
+
+function clientGone(): Failure {
+  return new Failure('store-unavailable', 'The client has left; nothing was done.')
+}
+
+function noRoom(): Failure {
+  return new Failure('store-unavailable', 'Too many long lists are under way; nothing was done, try again.')
+}

@@ -32,13 +32,14 @@ export class Outages {
     this.#log.warn(`${what} began to fail`, cause)
   }
 
-  worked(what: string): void {
+  /** Absent: all work. */
+  worked(what?: string): void {
     if (this.#underWay.size === 0) return
-    const outage = this.#underWay.get(what)
     const nowMs = performance.now()
-    if (outage === undefined || nowMs - outage.lastMs < quietMs) return
-    this.#underWay.delete(what)
-    const seconds = Math.round((nowMs - outage.beganMs) / 1000)
-    this.#log.note(`${what} work again after ${seconds} s; ${outage.failures} failed`)
+    for (const [name, { beganMs, lastMs, failures }] of this.#underWay) {
+      if ((what !== undefined && name !== what) || nowMs - lastMs < quietMs) continue
+      this.#underWay.delete(name)
+      this.#log.note(`${name} work again after ${Math.round((nowMs - beganMs) / 1000)} s; ${failures} failed`)
+    }
   }
 }

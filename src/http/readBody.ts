@@ -23,7 +23,7 @@ function isJson(type: string): boolean {
 }
 
 /** A body up to this length is read as a whole, which costs less; it must be there before the connection stands still. */
-const wholeBytesMax = 16 * 1024
+const wholeBytesMax = 1024
 
 /** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. Calls `alive` at each part that comes. */
 export async function readBody(request: Request, limitBytes: number, alive: () => void): Promise<Uint8Array> {

@@ -11,18 +11,19 @@ export interface Reply {
 }
 
 /**
- * A body in pieces of some `longAnswerBytes`, begun at each call. It tells `holds` how many bytes it keeps in
+ * A body in pieces of some `pieceBytes`, begun at each call. It tells `holds` how many bytes it keeps in
  * memory for this one answer until the next piece is asked for.
  */
 export type Pieces = (holds: (bytes: number) => void) => AsyncIterable<string | Uint8Array<ArrayBuffer>>
 
-/** A body longer than this is sent in pieces: what one slow reader may keep waiting in memory at once. */
+/** A body longer than this is sent in pieces. */
 export const longAnswerBytes = 64 * 1024
+export const pieceBytes = 16 * 1024
 
 /** Bytes that all answers share, in pieces: nothing is held for one of them. */
 export function inPieces(bytes: Uint8Array<ArrayBuffer>): Pieces {
   return async function* () {
-    for (let start = 0; start < bytes.length; start += longAnswerBytes) yield bytes.subarray(start, start + longAnswerBytes)
+    for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes)
   }
 }
 

@@ -12,22 +12,18 @@ export function respond(
 ): Response {
   const { body, room } = reply
   const init = responseInit(reply)
-  const releasing = (ending: Ending): void => {
-    room?.release()
-    ended(ending)
-  }
   // The client may have left while its request was under way.
   const complete = !request.signal.aborted
   const isSent = complete && request.method !== 'HEAD'
+  if (typeof body === 'function' && isSent) {
+    const hangUp = (): void => connections.cut(request)
+    return new Response(longAnswers.send(body, room, hangUp, ended), init)
+  }
+  room?.release()
   if (typeof body === 'function') {
-    if (isSent)
-      return new Response(
-        longAnswers.send(body, () => connections.cut(request), releasing),
-        init,
-      )
-    releasing({ bytes: 0, complete })
+    ended({ bytes: 0, complete })
     return new Response(new ReadableStream(), init)
   }
-  releasing({ bytes: body === null || !isSent ? 0 : Buffer.byteLength(body), complete })
+  ended({ bytes: body === null || !isSent ? 0 : Buffer.byteLength(body), complete })
   return new Response(body, init)
 }

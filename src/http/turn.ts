@@ -1,5 +1,5 @@
 // Shares what the requests of one turn of the event loop read. A question is put to the store only at the end
-// of the turn, and in that same step it stops taking sharers. So whoever shares an answer had sent the request
+// of the turn, and in that same step it stops taking sharers. So each request that shares an answer was sent
 // before the store was asked, and the answer is as fresh as one of its own.
 
 interface Question {
