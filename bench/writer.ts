@@ -38,7 +38,7 @@ async function measure(placement: (path: string) => Promise<Channel>, creators: 
   prepareFile(path, { create: true })
   const database = connect(path)
   migrate(database)
-  const store = new SqliteStore(database, await placement(path), () => undefined)
+  const store = new SqliteStore(database, await placement(path), [])
   const endMs = performance.now() + roundMs
   let created = 0
   const create = async (): Promise<void> => {
@@ -67,7 +67,7 @@ async function watchDelays(endMs: number): Promise<number[]> {
 for (const creators of [1, 64]) {
   const results = { thread: [] as Measured[], inline: [] as Measured[] }
   for (let round = 0; round < rounds; round += 1) {
-    results.thread.push(await measure((path) => writerThread(path, () => {}), creators))
+    results.thread.push(await measure((path) => writerThread({ path, place: [] }, () => {}), creators))
     results.inline.push(await measure(inlineWriter, creators))
   }
   for (const [placement, measured] of Object.entries(results)) {

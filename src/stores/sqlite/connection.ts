@@ -3,6 +3,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { StoreRefused } from '../storeRefused.ts'
 import { ForeignDatabase, refuseForeign } from './schema.ts'
 
@@ -15,8 +16,8 @@ const lockRetryMs = 10
  * the disk: with less, SQLite would acknowledge writes that a power cut takes back.
  */
 export function connect(path: string): DatabaseSync {
-  // SQLite takes a relative path that begins with "file:" for a URI, and its options with it.
-  const database = new DatabaseSync(resolve(path), { timeout: lockWaitMs })
+  // By itself SQLite makes a file that is not there, and would put an empty one in the place of a store that was moved.
+  const database = new DatabaseSync(`${pathToFileURL(path).href}?mode=rw`, { timeout: lockWaitMs })
   try {
     refuseForeign(database)
     readEachTable(database)

@@ -43,13 +43,20 @@ export function prepareFile(name: string, { create, ifMissing, note }: FileUse):
   }
 }
 
-/** The file that a symbolic link names, be it there or not; SQLite keeps the log beside that one. */
+/** As many links as Linux follows before it gives up. */
+const linksMax = 40
+
+/** The file that symbolic links lead to, be it there or not; SQLite keeps the log beside that one. */
 function linkTarget(path: string): string {
-  try {
-    return resolve(dirname(path), readlinkSync(path))
-  } catch {
-    return path
+  let target = path
+  for (let links = 0; links < linksMax; links += 1) {
+    try {
+      target = resolve(realpathSync(dirname(target)), readlinkSync(target))
+    } catch {
+      break
+    }
   }
+  return target
 }
 
 /** What SQLite keeps beside a file while it is in use, and after a crash. */
@@ -117,26 +124,47 @@ function named(made: string, path: string): boolean {
   }
 }
 
+/** The files of an open store and what they are, as a thread can hand them to another. */
+export type Place = readonly { readonly file: string; readonly identity: string | undefined }[]
+
 /**
- * Watches that a store's file and its log stay in their place. What is committed into a file that was removed or
- * replaced is lost with the process, so it must not be acknowledged. Tells what happened, or undefined if all is well.
+ * Remembers what a store's file is, by its name and by what symbolic links lead to. The file must be there, and this
+ * must be asked before the file is opened.
  */
-export function watchPlace(path: string): () => string | undefined {
-  const file = resolve(path)
-  const log = `${file}-wal`
-  const fileIdentity = identityOf(file)
-  let logIdentity: string | undefined
-  return () => {
-    const foundLog = identityOf(log)
-    logIdentity ??= foundLog
-    const lost = [...(identityOf(file) === fileIdentity ? [] : [file]), ...(foundLog === logIdentity ? [] : [log])]
-    if (lost.length === 0) return undefined
-    return `${lost.join(' and ')} was removed or replaced while in use; put it back as it was. If it is gone, lists still show what it held until the service stops: save that, then restore a backup and start again`
-  }
+export function placeOfFile(path: string): Place {
+  return placeOf([...new Set([resolve(path), realpathSync(path)])])
 }
 
-/** Device and inode: what a file is, whatever its name. */
+/**
+ * Remembers what SQLite keeps beside the file: the log, and its index with the locks in it. They are there from the
+ * first transaction until the last connection is closed. Their name comes from the file that links lead to.
+ */
+export function placeOfLog(path: string): Place {
+  const file = realpathSync(path)
+  return placeOf([`${file}-wal`, `${file}-shm`])
+}
+
+function placeOf(files: readonly string[]): Place {
+  return files.map((file) => ({ file, identity: identityOf(file) }))
+}
+
+/**
+ * Tells what happened to the files of an open store, or undefined if each is where it was. What is committed into a
+ * file that was removed or replaced is lost with the process, so it must not be acknowledged. Without its index,
+ * the log is written by each process as if the others were not there.
+ */
+export function findLoss(place: Place): string | undefined {
+  const lost = place.filter(({ file, identity }) => identity === undefined || identityOf(file) !== identity)
+  if (lost.length === 0) return undefined
+  return `${lost.map(({ file }) => file).join(' and ')} was removed or replaced while in use; put it back as it was. If it is gone, lists still show what it held until the service stops: save that, then restore a backup and start again`
+}
+
+/** Device and inode: what a file is, whatever its name. Undefined if it cannot be reached, for whatever reason. */
 function identityOf(file: string): string | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`
+  try {
+    const { dev, ino } = statSync(file)
+    return `${dev}:${ino}`
+  } catch {
+    return undefined
+  }
 }

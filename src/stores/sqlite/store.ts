@@ -11,7 +11,7 @@ import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.t
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
 import { closingOnError, connect, refusal } from './connection.ts'
-import { type FileUse, prepareFile, watchPlace } from './file.ts'
+import { type FileUse, findLoss, type Place, placeOfFile, placeOfLog, prepareFile } from './file.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
@@ -44,12 +44,14 @@ export interface SqliteUse extends FileUse {
 export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
   try {
     prepareFile(path, use)
+    const file = placeOfFile(path)
     const database = connect(path)
-    const writer = await closingOnError(database, async () => {
+    return await closingOnError(database, async () => {
       migrate(database)
-      return await writerThread(path, use.warn ?? (() => {}))
+      const place = [...file, ...placeOfLog(path)]
+      const writer = await writerThread({ path, place }, use.warn ?? (() => {}))
+      return new SqliteStore(database, writer, place)
     })
-    return new SqliteStore(database, writer, watchPlace(path))
   } catch (error) {
     throw refusal(path, error)
   }
@@ -59,7 +61,7 @@ export class SqliteStore implements Store {
   readonly tokenDelayMs = 0
   readonly #database: DatabaseSync
   readonly #channel: Channel
-  readonly #findLoss: () => string | undefined
+  readonly #place: Place
   readonly #commit: Commit<Write, Outcome>
   readonly #writes: GroupCommit<Write, Outcome>
   readonly #plant: StatementSync
@@ -77,10 +79,9 @@ export class SqliteStore implements Store {
   #retry: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
-  /** `findLoss` tells whether the file still has its name. */
-  constructor(database: DatabaseSync, channel: Channel, findLoss: () => string | undefined) {
+  constructor(database: DatabaseSync, channel: Channel, place: Place) {
     this.#database = database
-    this.#findLoss = findLoss
+    this.#place = place
     this.#channel = channel
     this.#commit = commitThrough(channel)
     this.#writes = new GroupCommit((batch) => this.#commitWatched(batch), { room: new WaitingRoom(), textOf })
@@ -189,7 +190,7 @@ export class SqliteStore implements Store {
     clearTimeout(this.#retry)
     await this.#channel.close()
     // As in writer.ts: the log by that name may be another file's.
-    if (this.#findLoss() === undefined) this.#database.close()
+    if (findLoss(this.#place) === undefined) this.#database.close()
   }
 
   #write(account: string, ...write: Write): Promise<Outcome> {

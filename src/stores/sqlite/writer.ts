@@ -3,16 +3,21 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type BatchOutcome, BatchWriter, type Write } from './batchWriter.ts'
 import { connect } from './connection.ts'
-import { watchPlace } from './file.ts'
+import { findLoss, type Place } from './file.ts'
+
+export interface WriterData {
+  readonly path: string
+  /** What the files were when the store was opened: a writer that comes later must not write to others. */
+  readonly place: Place
+}
 
 const port = parentPort
 if (port === null) throw new Error('the writer runs as a worker thread')
-const { path } = workerData as { readonly path: string }
+const { path, place } = workerData as WriterData
+refuseLoss()
 const database = connect(path)
+refuseLoss()
 const writer = new BatchWriter(database)
-const findLoss = watchPlace(path)
-/** What became of the store's file, if it is not in its place any more. */
-let loss: string | undefined
 
 port.postMessage('ready')
 
@@ -23,15 +28,20 @@ port.on('message', (batch: string | null) => {
     return
   }
   // SQLite removes the log of the file's name when it closes, and that may be another file's by now.
-  if (findLoss() === undefined) database.close()
+  if (findLoss(place) === undefined) database.close()
   port.close()
 })
 
-/** A batch counts only if the file still has its name once it is committed. */
+function refuseLoss(): void {
+  const loss = findLoss(place)
+  if (loss !== undefined) throw new Error(loss)
+}
+
+/** A batch is written only if the files are in their place, and counts only if they still are once it is committed. */
 function outcomeOf(batch: readonly Write[]): BatchOutcome {
-  if (loss !== undefined) loss = findLoss()
-  if (loss !== undefined) return { failed: loss, undone: true }
+  const lossBefore = findLoss(place)
+  if (lossBefore !== undefined) return { failed: lossBefore, undone: true }
   const outcome = writer.apply(batch)
-  loss = findLoss()
+  const loss = findLoss(place)
   return loss === undefined ? outcome : { failed: loss, undone: false }
 }

@@ -1,19 +1,20 @@
 // The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer after one that died.
 import { Worker } from 'node:worker_threads'
 import type { Channel } from './commit.ts'
+import type { WriterData } from './writer.ts'
 
 /** A writer that has died is followed by a new one no sooner than this after it was started. */
 const restartMs = 1000
 
-/** Starts the writer on a store that is prepared. Resolves once it can write, rejects where it cannot. */
-export async function writerThread(path: string, warn: (message: string, cause: unknown) => void): Promise<Channel> {
-  let writer = await Writer.start(path)
+/** Starts the writer on a store that is prepared. Resolves once it can write, rejects if it cannot. */
+export async function writerThread(data: WriterData, warn: (message: string, cause: unknown) => void): Promise<Channel> {
+  let writer = await Writer.start(data)
   return {
     ready: async () => {
       if (writer.death === undefined) return
       if (performance.now() - writer.startedMs < restartMs) throw writer.death
       warn('the writer of the store had died; a new one takes over', writer.death)
-      writer = await Writer.start(path)
+      writer = await Writer.start(data)
     },
     send: (batch) => writer.send(batch),
     close: () => writer.close(),
@@ -28,8 +29,8 @@ class Writer {
   #underWay = Promise.withResolvers<string>()
   readonly #ended: Promise<void>
 
-  private constructor(path: string) {
-    this.#worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
+  private constructor(data: WriterData) {
+    this.#worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: data })
     this.#worker.on('message', (outcome: string) => this.#underWay.resolve(outcome))
     this.#worker.on('error', (error) => this.#die(error as Error))
     this.#ended = new Promise((resolve) => {
@@ -40,8 +41,8 @@ class Writer {
     })
   }
 
-  static async start(path: string): Promise<Writer> {
-    const writer = new Writer(path)
+  static async start(data: WriterData): Promise<Writer> {
+    const writer = new Writer(data)
     // The writer says so itself once its database is open.
     await writer.#underWay.promise
     return writer

@@ -17,6 +17,7 @@ import { basename } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import { connect } from '../../../src/stores/sqlite/connection.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { temporaryFolder } from '../../support/service.ts'
 
@@ -76,7 +77,13 @@ describe('the file of an embedded store', () => {
 })
 
 describe('opening', () => {
-  test('by many at once, where there is no file yet, works for all', async () => {
+  test('makes no file by itself', () => {
+    const path = newPath()
+    expect(() => connect(path)).toThrow('unable to open')
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('by many at once, if there is no file yet, works for all', async () => {
     const path = newPath()
     const stores = await Promise.all(Array.from({ length: 8 }, () => openSqliteStore(path, { create: true })))
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
@@ -289,29 +296,85 @@ describe('a file that leaves its place while the store is open', () => {
     return { acknowledged, refusals }
   }
 
-  test.each([
-    ['is moved away', (path: string) => renameSync(path, `${path}.moved`)],
-    ['is replaced by another', (path: string) => [renameSync(path, `${path}.moved`), writeFileSync(path, 'another')]],
-    ['loses its log', (path: string) => renameSync(`${path}-wal`, `${path}.moved`)],
-  ])('takes no write any more when it %s, and takes them again when it is back', async (_what, lose) => {
+  /** A store by a name that is a symbolic link to another one, which leads to the file `real`. */
+  function linkedPath(): { path: string; real: string } {
     const path = newPath()
+    const real = `${path}-data/real.db`
+    mkdirSync(`${path}-data`)
+    symlinkSync(`${basename(path)}-second`, path)
+    symlinkSync(`${basename(path)}-data/real.db`, `${path}-second`)
+    return { path, real }
+  }
+
+  function plainPath(): { path: string; real: string } {
+    const path = newPath()
+    return { path, real: path }
+  }
+
+  const moveAway = (file: string): void => renameSync(file, `${file}.moved`)
+  const replace = (file: string): void => {
+    moveAway(file)
+    writeFileSync(file, 'another')
+  }
+  const loop = (file: string): void => {
+    moveAway(file)
+    symlinkSync(file, file)
+  }
+
+  test.each([
+    ['it is moved away', plainPath, '', moveAway],
+    ['it is replaced by another', plainPath, '', replace],
+    ['it is replaced by a link to itself', plainPath, '', loop],
+    ['it loses its log', plainPath, '-wal', moveAway],
+    ['its log is replaced by another', plainPath, '-wal', replace],
+    ['it loses the index of its log', plainPath, '-shm', moveAway],
+    ['links lead to it and it is moved away', linkedPath, '', moveAway],
+    ['links lead to it and it loses its log', linkedPath, '-wal', moveAway],
+    ['links lead to it and it loses the index of its log', linkedPath, '-shm', moveAway],
+  ])('takes no write any more when %s, and takes them again when it is back', async (_what, make, ending, lose) => {
+    const { path, real } = make()
     const store = await openSqliteStore(path, { create: true })
     await store.createPlant('a', plant(1n))
-    lose(path)
+    const file = real + ending
+    lose(file)
     const { acknowledged, refusals } = await createsOn(store, 10n)
     expect(acknowledged).toEqual([])
-    expect(refusals[0]).toMatchObject({ refusal: 'outcome-unknown' })
-    for (const refusal of refusals.slice(1)) expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
-    expect(String((refusals[1] as Error).cause)).toContain('was removed or replaced while in use; put it back as it was.')
+    for (const refusal of refusals) expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
+    expect(String((refusals[0] as Error).cause)).toContain(file)
+    expect(String((refusals[0] as Error).cause)).toContain('was removed or replaced while in use; put it back as it was.')
     await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
-    renameSync(`${path}.moved`, existsSync(`${path}-wal`) ? path : `${path}-wal`)
+    renameSync(`${file}.moved`, file)
     await untilReady(store)
     expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
     await store.close()
     const again = await openSqliteStore(path, { create: false })
     const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
-    expect(ids).toEqual(expect.arrayContaining([1n, 20n, 24n]))
+    expect(ids).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
     await again.close()
+  })
+
+  test.each(['real file', 'link'])(
+    'takes no write when its %s is moved and the link follows it to another name',
+    async (what) => {
+      const { path, real } = linkedPath()
+      const store = await openSqliteStore(path, { create: true })
+      await store.createPlant('a', plant(1n))
+      renameSync(what === 'link' ? path : real, `${real}.moved`)
+      if (what === 'real file') rmSync(path)
+      symlinkSync(what === 'link' ? real : `${real}.moved`, what === 'link' ? `${path}.other` : path)
+      expect((await createsOn(store, 10n)).acknowledged).toEqual([])
+      await store.close()
+    },
+  )
+
+  test('is not made again by the start that follows, though several links lead to where it was', async () => {
+    const { path, real } = linkedPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', plant(1n))
+    renameSync(real, `${real}.moved`)
+    await store.close()
+    expect(await refusalOf(path)).toContain('the file is missing, but its log (real.db-wal, real.db-shm) is there')
+    expect(existsSync(real)).toBe(false)
   })
 
   test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {

@@ -103,7 +103,7 @@ describe('long texts', () => {
       asked.push(sql)
       return prepare(sql)
     }
-    const store = new SqliteStore(database, await writerThread(path, () => {}), () => undefined)
+    const store = new SqliteStore(database, await writerThread({ path, place: [] }, () => {}), [])
     const plansOf = (part: string): string[] =>
       asked
         .filter((sql) => sql.includes('long_texts') && sql.includes(part))

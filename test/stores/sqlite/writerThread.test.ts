@@ -12,7 +12,7 @@ describe('the writer', () => {
     const path = `${folder()}/plants.db`
     await (await openSqliteStore(path, { create: true })).close()
     const warnings: unknown[][] = []
-    const writer = await writerThread(path, (...warning) => warnings.push(warning))
+    const writer = await writerThread({ path, place: [] }, (...warning) => warnings.push(warning))
     await writer.ready()
     // No batch, so it dies of it.
     await expect(writer.send('nonsense')).rejects.toThrow()
