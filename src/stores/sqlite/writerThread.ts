@@ -3,18 +3,26 @@ import { Worker } from 'node:worker_threads'
 import type { Channel } from './commit.ts'
 import type { WriterData } from './writer.ts'
 
-/** A writer that has died is followed by a new one no sooner than this after it was started. */
+/** A writer is started no sooner than this after the one before it, be it that it died or that it could not start. */
 const restartMs = 1000
 
 /** Starts the writer on a store that is prepared. Resolves once it can write, rejects if it cannot. */
 export async function writerThread(data: WriterData, warn: (message: string, cause: unknown) => void): Promise<Channel> {
-  let writer = await Writer.start(data)
+  let startedMs = performance.now()
+  let writer = new Writer(data)
+  await writer.started
+  /** Why the last writer that could write has died, until another one can. */
+  let died: Error | undefined
   return {
     ready: async () => {
       if (writer.death === undefined) return
-      if (performance.now() - writer.startedMs < restartMs) throw writer.death
-      warn('the writer of the store had died; a new one takes over', writer.death)
-      writer = await Writer.start(data)
+      died ??= writer.death
+      if (performance.now() - startedMs < restartMs) throw writer.death
+      startedMs = performance.now()
+      writer = new Writer(data)
+      await writer.started
+      warn('the writer of the store had died; a new one takes over', died)
+      died = undefined
     },
     send: (batch) => writer.send(batch),
     close: () => writer.close(),
@@ -22,14 +30,15 @@ export async function writerThread(data: WriterData, warn: (message: string, cau
 }
 
 class Writer {
-  readonly startedMs = performance.now()
   /** Why it can take nothing any more, or undefined while it can. */
   death: Error | undefined
   readonly #worker: Worker
   #underWay = Promise.withResolvers<string>()
+  /** The writer says so itself, once its database is open. */
+  readonly started: Promise<unknown> = this.#underWay.promise
   readonly #ended: Promise<void>
 
-  private constructor(data: WriterData) {
+  constructor(data: WriterData) {
     this.#worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: data })
     this.#worker.on('message', (outcome: string) => this.#underWay.resolve(outcome))
     this.#worker.on('error', (error) => this.#die(error as Error))
@@ -39,13 +48,6 @@ class Writer {
         resolve()
       })
     })
-  }
-
-  static async start(data: WriterData): Promise<Writer> {
-    const writer = new Writer(data)
-    // The writer says so itself once its database is open.
-    await writer.#underWay.promise
-    return writer
   }
 
   send(batch: string): Promise<string> {

@@ -1,5 +1,7 @@
 // The writer's thread may die; the store must not die with it.
 import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { placeOfFile, placeOfLog } from '../../../src/stores/sqlite/file.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { writerThread } from '../../../src/stores/sqlite/writerThread.ts'
 import { folderMaker } from '../../support/service.ts'
@@ -27,6 +29,41 @@ describe('the writer', () => {
     await writer.close()
     const store = await openSqliteStore(path, { create: false })
     expect((await store.listPlants('a', { limit: 2 })).plants).toHaveLength(1)
+    await store.close()
+  })
+
+  test('is followed only on the very files that it had, and is tried once a second until then', async () => {
+    const path = `${folder()}/plants.db`
+    const store = await openSqliteStore(path, { create: true })
+    const warnings: unknown[][] = []
+    const place = [...placeOfFile(path), ...placeOfLog(path)]
+    const writer = await writerThread({ path, place }, (...warning) => warnings.push(warning))
+    renameSync(path, `${path}.moved`)
+    await expect(writer.send('nonsense')).rejects.toThrow('JSON')
+    await Bun.sleep(1000)
+    const failures = new Set<unknown>()
+    const beganMs = performance.now()
+    while (performance.now() - beganMs < 1500) {
+      await writer.ready().catch((failure) => failures.add(failure))
+      await Bun.sleep(5)
+    }
+    expect([...failures].map(String)).toEqual(Array.from(failures, () => expect.stringContaining(`${path} was removed`)))
+    expect(failures.size).toBeWithin(1, 4)
+    expect(existsSync(path)).toBe(false)
+    await (await openSqliteStore(`${path}.other`, { create: true })).close()
+    renameSync(`${path}.other`, path)
+    const before = readFileSync(path)
+    await Bun.sleep(1000)
+    await expect(writer.ready()).rejects.toThrow(`${path} was removed or replaced`)
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(warnings).toEqual([])
+    renameSync(`${path}.moved`, path)
+    await Bun.sleep(1000)
+    await writer.ready()
+    expect(JSON.parse(await writer.send(batch))).toEqual({ outcomes: [1] })
+    expect(warnings).toEqual([[expect.stringContaining('a new one takes over'), expect.any(Error)]])
+    expect(String(warnings[0]?.[1])).toContain('JSON')
+    await writer.close()
     await store.close()
   })
 })
