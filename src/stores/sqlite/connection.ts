@@ -77,7 +77,9 @@ const reasons: Readonly<Record<number, string>> = {
 
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: 'permission is denied',
+  ELOOP: 'its symbolic links lead in a circle; name the file itself',
   EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'its name is too long; choose a shorter one',
   ENOENT: 'its folder does not exist; make it first',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',
@@ -94,7 +96,15 @@ export function refusal(path: string, error: unknown): StoreRefused {
       ? error.message
       : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
   const reason = known ?? (error instanceof Error ? error.message : String(error))
-  return new StoreRefused(path, reason, error)
+  return new StoreRefused(code === 'ENAMETOOLONG' ? endOf(path) : path, reason, error)
+}
+
+/** As much of a name that is too long as tells which one it is. */
+const shownMax = 40
+
+function endOf(path: string): string {
+  const characters = [...path]
+  return characters.length <= shownMax ? path : `…${characters.slice(-shownMax).join('')}`
 }
 
 /** Less free space than this is as good as none: the log's index alone takes 32 KiB. */

@@ -95,7 +95,7 @@ function requireRights(path: string): void {
  */
 function makeFile(path: string): boolean {
   requireRights(dirname(path))
-  const folder = mkdtempSync(`${path}.making-`)
+  const folder = temporaryFolder(path)
   try {
     const made = join(folder, basename(path))
     closeSync(openSync(made, 'a', 0o600))
@@ -109,6 +109,16 @@ function makeFile(path: string): boolean {
     return named(made, path)
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function temporaryFolder(path: string): string {
+  try {
+    return mkdtempSync(`${path}.making-`)
+  } catch (error) {
+    const parent = dirname(path)
+    if ((error as { code?: string }).code !== 'ENOENT' || !existsSync(parent)) throw error
+    throw new ForeignDatabase(`its folder ${parent} takes no files; name a file in another one`)
   }
 }
 

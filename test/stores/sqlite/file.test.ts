@@ -138,6 +138,31 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     )
   })
 
+  test.skipIf(process.platform !== 'linux')('if its folder takes no files', async () => {
+    expect(await refusalOf('/proc/x.db')).toBe(
+      'The store /proc/x.db cannot be used: its folder /proc takes no files; name a file in another one.',
+    )
+  })
+
+  test.each([
+    ['n', 300],
+    ['n', 250],
+    ['ü', 150],
+  ])('if its name is too long, which is not shown whole: %s, %i times', async (character, times) => {
+    expect(await refusalOf(`${folder}/${character.repeat(times)}`)).toBe(
+      `The store …${character.repeat(40)} cannot be used: its name is too long; choose a shorter one.`,
+    )
+  })
+
+  test('if its symbolic links lead in a circle', async () => {
+    const path = newPath()
+    symlinkSync(path, path)
+    expect(await refusalOf(path)).toBe(
+      `The store ${path} cannot be used: its symbolic links lead in a circle; name the file itself.`,
+    )
+    expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
+  })
+
   test('where it is a folder', async () => {
     mkdirSync(`${folder}/folder.db`)
     expect(await refusalOf(`${folder}/folder.db`)).toBe(
@@ -375,6 +400,16 @@ describe('a file that leaves its place while the store is open', () => {
     await store.close()
     expect(await refusalOf(path)).toContain('the file is missing, but its log (real.db-wal, real.db-shm) is there')
     expect(existsSync(real)).toBe(false)
+  })
+
+  test('closes without an error if it became a link to itself', async () => {
+    const { path } = plainPath()
+    const store = await openSqliteStore(path, { create: true })
+    await store.createPlant('a', plant(1n))
+    loop(path)
+    expect((await createsOn(store, 10n)).acknowledged).toEqual([])
+    await store.close()
+    expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
   test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {
