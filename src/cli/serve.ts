@@ -4,13 +4,16 @@ import { issueFirstToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import { scopes } from '../domain/token.ts'
 import { type Log, openLog } from '../log.ts'
-import { forOperator, startService } from '../service.ts'
+import { forOperator, type Service, startService } from '../service.ts'
 import { describeStore, type StoreLocation } from '../storeLocation.ts'
 import { commandToPaste, quotedForShell } from './help.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for what is under way. */
 const stopMs = 10_000
+
+/** How long a stop waits for a start that is under way. Nothing is acknowledged before its end, so no more is needed. */
+const startEndMs = 1000
 
 /** Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the terminal and from npm. */
 const sameSignalMs = 200
@@ -28,14 +31,18 @@ export async function serve({ values }: Parsed<ServeSetting>, world: World): Pro
 
 async function serveLogging(values: Values<ServeSetting>, log: Log, world: World): Promise<number> {
   const { host, port, store } = values
-  const service = await startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
+  let service: Service | undefined
   const force = async (): Promise<void> => {
-    const count = service.underWay()
+    const count = service?.underWay() ?? 0
     log.note(`stopped by force: ${count} ${count === 1 ? 'request was' : 'requests were'} cut`)
     await log.flush()
     world.exit(1)
   }
-  const stopped = stopRequest(world, force)
+  // Before the start, which a signal would otherwise end with half a store on the disk.
+  const stop = stopRequest(world, force)
+  const starting = startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
+  service = await unlessStopped(starting, stop, log)
+  if (service === undefined) return 0
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
@@ -44,7 +51,7 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   await log.flush()
   if (welcome !== undefined) world.print(welcome)
   world.print(`plants: listening on ${service.url}`)
-  await stopped
+  await stop.coming
   log.note('stopping: no new connections; a second signal ends it at once')
   const forced = setTimeout(force, stopMs)
   await service.stop()
@@ -53,21 +60,46 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   return 0
 }
 
-/** Resolves at the first request to stop; a second one calls `force`, and a third one ends the process as it is. */
-function stopRequest(world: World, force: () => Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    let requests = 0
-    let lastMs = Number.NEGATIVE_INFINITY
-    world.onStopRequest(() => {
-      const nowMs = world.monotonicMs()
-      if (nowMs - lastMs <= sameSignalMs) return
-      lastMs = nowMs
-      requests += 1
-      if (requests === 1) resolve()
-      else if (requests === 2) void force()
-      else world.exit(1)
-    })
+interface StopRequest {
+  readonly came: () => boolean
+  readonly coming: Promise<void>
+}
+
+/** Hears requests to stop. A second one calls `force`, and a third one ends the process as it is. */
+function stopRequest(world: World, force: () => Promise<void>): StopRequest {
+  const { promise: coming, resolve } = Promise.withResolvers<void>()
+  let requests = 0
+  let lastMs = Number.NEGATIVE_INFINITY
+  world.onStopRequest(() => {
+    const nowMs = world.monotonicMs()
+    if (nowMs - lastMs <= sameSignalMs) return
+    lastMs = nowMs
+    requests += 1
+    if (requests === 1) resolve()
+    else if (requests === 2) void force()
+    else world.exit(1)
   })
+  return { came: () => requests > 0, coming }
+}
+
+/** Resolves to the service, or to undefined if a request to stop came before it was there; then it is stopped. */
+async function unlessStopped(starting: Promise<Service>, stop: StopRequest, log: Log): Promise<Service | undefined> {
+  const settled = starting.then(
+    (service) => ({ service }),
+    (error: unknown) => ({ error }),
+  )
+  const patience = stop.coming.then(() => new Promise<undefined>((resolve) => setTimeout(resolve, startEndMs)))
+  const outcome = await Promise.race([settled, patience])
+  // A signal that came while this thread waited for a lock is heard in the next turn.
+  await new Promise((resolve) => setImmediate(resolve))
+  if (stop.came()) {
+    log.note('stopping during the start')
+    if (outcome !== undefined && 'error' in outcome) log.warn('the start had failed', outcome.error)
+    if (outcome !== undefined && 'service' in outcome) await outcome.service.stop()
+    log.note('stopped')
+    return undefined
+  }
+  return await starting
 }
 
 /** What to say of a first token: the token, if the store had none, or else how to issue another. */

@@ -3,7 +3,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { launcher, run, serve, start, tokenFor } from '../support/process.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { launcher, makeStore, run, serve, start, tokenFor } from '../support/process.ts'
 import { exchange, statuses } from '../support/rawSocket.ts'
 import { call, folderMaker } from '../support/service.ts'
 
@@ -170,6 +171,37 @@ describe('plants serve stops', () => {
     const { code, err } = await server.finished
     expect([code, err]).toEqual([0, expect.stringContaining('"message":"stopped"')])
   })
+
+  test('during the start, without half a store or a token that nobody saw', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const home = folder()
+      const server = serve(home, '--first-token')
+      const endMs = performance.now() + 10_000
+      while (readdirSync(home).length === 0 && performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve))
+      server.process.kill('SIGTERM')
+      const { code, out } = await server.finished
+      expect(code).toBe(0)
+      expect(readdirSync(home)).toEqual(['plants.db'])
+      const listed = (await run(['token', 'list', '--json', '--store', 'sqlite:plants.db'], home)).out
+      expect(listed.includes('first token')).toBe(out.includes('PLANTS_TOKEN='))
+    }
+  })
+
+  test('during the start, though another process holds the lock of the store', async () => {
+    const home = folder()
+    await makeStore(home)
+    const holder = new DatabaseSync(join(home, 'plants.db'))
+    holder.exec('begin immediate')
+    const server = serve(home)
+    await Bun.sleep(1500)
+    const stoppedMs = performance.now()
+    server.process.kill('SIGTERM')
+    const { code, out, err } = await server.finished
+    expect([code, out]).toEqual([0, ''])
+    expect(err).toContain('"message":"stopping during the start"')
+    expect(performance.now() - stoppedMs).toBeLessThan(6000)
+    holder.close()
+  }, 30_000)
 
   test.skipIf(process.platform !== 'linux')('not at SIGHUP if nohup started it', async () => {
     const child = spawn('nohup', [launcher, 'serve', '--port', '0'], { cwd: folder(), stdio: ['ignore', 'pipe', 'ignore'] })

@@ -40,7 +40,15 @@ function readEachTable(database: DatabaseSync): void {
   }
 }
 
-/** Does something with a connection, and closes it where that fails. */
+/** Does something that takes the write lock. While another process holds it, this thread goes on with other work. */
+export async function onceUnlocked(database: DatabaseSync, work: () => void): Promise<void> {
+  const endMs = performance.now() + lockWaitMs
+  database.exec('pragma busy_timeout = 0')
+  while (!hasLock(work, endMs)) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
+  database.exec(`pragma busy_timeout = ${lockWaitMs}`)
+}
+
+/** Does something with a connection, and closes it if that fails. */
 export async function closingOnError<Value>(database: DatabaseSync, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work()
@@ -50,17 +58,20 @@ export async function closingOnError<Value>(database: DatabaseSync, work: () => 
   }
 }
 
-/** Tries again while another process holds the lock: the switch to WAL does not wait for it by itself. */
+/** As onceUnlocked, but holds this thread up: the switch to WAL does not wait for the lock by itself. */
 function whileLocked(work: () => void): void {
   const endMs = performance.now() + lockWaitMs
-  for (;;) {
-    try {
-      work()
-      return
-    } catch (error) {
-      if ((error as { errcode?: number }).errcode !== 5 || performance.now() > endMs) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
-    }
+  while (!hasLock(work, endMs)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
+}
+
+/** Does something and answers true, or false if another process holds the lock and there is time to try again. */
+function hasLock(work: () => void, endMs: number): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 !== 5 || performance.now() > endMs) throw error
+    return false
   }
 }
 

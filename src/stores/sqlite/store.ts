@@ -10,7 +10,7 @@ import { type Commit, GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.ts'
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
-import { closingOnError, connect, refusal } from './connection.ts'
+import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
 import { type FileUse, findLoss, type Place, placeOfFile, placeOfLog, prepareFile } from './file.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
@@ -47,7 +47,7 @@ export async function openSqliteStore(path: string, use: SqliteUse): Promise<Sto
     const file = placeOfFile(path)
     const database = connect(path)
     return await closingOnError(database, async () => {
-      migrate(database)
+      await onceUnlocked(database, () => migrate(database))
       const place = [...file, ...placeOfLog(path)]
       const writer = await writerThread({ path, place }, use.warn ?? (() => {}))
       return new SqliteStore(database, writer, place)
