@@ -3,11 +3,15 @@ import { closeSync, openSync } from 'node:fs'
 
 const reserveMax = 16
 const lookMs = 250
+/** Free at least before connections are taken again: for the listener, for a connection, and for the next look. */
+const backMin = reserveMax + 3
+/** Connections are taken again after so many looks at the soonest, or clients in plenty would have it change with each look. */
+const looksUntilBack = 4
 
 export interface DescriptorEvents {
   /** There is none left. The reserve is free from now on. */
   readonly exhausted: () => void
-  /** There are enough again, the reserve included. Answers whether the process could make use of them. */
+  /** There are some again beside the reserve. Answers whether the process could make use of them. */
   readonly available: () => boolean
 }
 
@@ -15,15 +19,18 @@ export interface DescriptorEvents {
 export function watchDescriptors({ exhausted, available }: DescriptorEvents): () => void {
   const reserve: number[] = []
   let isExhausted = false
+  let looks = 0
   const free = (down: number): void => {
     for (const descriptor of reserve.splice(down)) closeSync(descriptor)
   }
   const look = (): void => {
-    const hasEnough = take(reserve, isExhausted ? 2 * reserveMax : reserveMax + 1)
+    looks += 1
+    const hasEnough = take(reserve, isExhausted ? backMin : reserveMax + 1)
     free(hasEnough ? reserveMax : 0)
-    if (hasEnough && isExhausted) isExhausted = !available()
+    if (hasEnough && isExhausted && looks >= looksUntilBack) isExhausted = !available()
     if (hasEnough || isExhausted) return
     isExhausted = true
+    looks = 0
     exhausted()
   }
   look()
