@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -429,6 +429,59 @@ describe('two servers on one file', () => {
     }
     for (const { process } of servers) process.kill('SIGTERM')
     for (const { finished } of servers) expect((await finished).code).toBe(0)
+  }, 30_000)
+})
+
+describe('a command beside a server whose log was removed', () => {
+  test.each([[['-shm']], [['-wal']], [['-wal', '-shm']]])(
+    'does nothing and says so: %j',
+    async (endings) => {
+      const home = folder()
+      const store = 'sqlite:plants.db'
+      const token = await tokenFor('a', home)
+      const [, id = ''] = /"id":\s*"(\w+)"/.exec((await run(['token', 'list', '--json', '--store', store], home)).out) ?? []
+      const server = serve(home)
+      const url = await server.url
+      expect((await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+      const files = endings.map((ending) => join(home, `plants.db${ending}`))
+      for (const file of files) rmSync(file)
+      expect(await run(['token', 'revoke', id, '--store', store], home)).toEqual({
+        code: 1,
+        out: '',
+        err: `plants: The store ${home}/plants.db cannot be used: it is in use, but ${files.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again.\n`,
+      })
+      for (const file of files) expect(existsSync(file)).toBe(false)
+      expect((await call(url, 'POST', '/plants', { token, body: '{"id":2,"name":"x"}' })).status).toBe(503)
+      server.process.kill('SIGTERM')
+      expect((await server.finished).code).toBe(0)
+      expect((await run(['token', 'revoke', id, '--store', store], home)).code).toBe(0)
+      const again = serve(home)
+      expect((await call(await again.url, 'GET', '/plants', { token })).status).toBe(401)
+      again.process.kill('SIGTERM')
+      await again.finished
+    },
+    30_000,
+  )
+})
+
+describe('a copy of the file and its log without the index', () => {
+  test('is opened and holds all that was acknowledged', async () => {
+    const home = folder()
+    const token = await tokenFor('a', home)
+    const server = serve(home)
+    const url = await server.url
+    expect((await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+    const copy = folder()
+    for (const name of ['plants.db', 'plants.db-wal']) copyFileSync(join(home, name), join(copy, name))
+    server.process.kill('SIGKILL')
+    await server.finished
+    rmSync(join(home, 'plants.db-shm'))
+    for (const place of [home, copy]) {
+      const again = serve(place)
+      expect((await call(await again.url, 'GET', '/plants', { token })).text).toBe('[{"name":"x"}]')
+      again.process.kill('SIGTERM')
+      expect((await again.finished).code).toBe(0)
+    }
   }, 30_000)
 })
 

@@ -16,8 +16,7 @@ const lockRetryMs = 10
  * the disk: with less, SQLite would acknowledge writes that a power cut takes back.
  */
 export function connect(path: string): DatabaseSync {
-  // By itself SQLite makes a file that is not there, and would put an empty one in the place of a store that was moved.
-  const database = new DatabaseSync(`${pathToFileURL(path).href}?mode=rw`, { timeout: lockWaitMs })
+  const database = openExisting(path, lockWaitMs)
   try {
     refuseForeign(database)
     readEachTable(database)
@@ -28,6 +27,32 @@ export function connect(path: string): DatabaseSync {
     database.close()
     throw error
   }
+}
+
+/** By itself SQLite makes a file that is not there, and would put an empty one in the place of a store that was moved. */
+function openExisting(path: string, timeout: number): DatabaseSync {
+  return new DatabaseSync(`${pathToFileURL(path).href}?mode=rw`, { timeout })
+}
+
+/**
+ * Whether another process has a database in WAL mode open. Each that has holds a lock on the file itself until it ends,
+ * so this one cannot have the file for itself. Unlike the other locks, that one does not depend on the log's index.
+ */
+export function isInUse(path: string): boolean {
+  const database = openExisting(path, 0)
+  try {
+    database.exec('pragma locking_mode = exclusive; select 1 from sqlite_schema')
+    return false
+  } catch (error) {
+    // What else is wrong with the file is found when it is opened.
+    return isBusy(error)
+  } finally {
+    database.close()
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return (((error as { errcode?: number }).errcode ?? 0) & 0xff) === 5
 }
 
 /** Fails if the first page of a table is damaged: the start must find that, and not a client. */
@@ -70,7 +95,7 @@ function hasLock(work: () => void, endMs: number): boolean {
     work()
     return true
   } catch (error) {
-    if (((error as { errcode?: number }).errcode ?? 0) % 256 !== 5 || performance.now() > endMs) throw error
+    if (!isBusy(error) || performance.now() > endMs) throw error
     return false
   }
 }

@@ -13,7 +13,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { connect } from './connection.ts'
+import { connect, isInUse } from './connection.ts'
 import { ForeignDatabase, migrate } from './schema.ts'
 
 export interface FileUse {
@@ -61,7 +61,7 @@ function linkTarget(path: string): string {
 
 /** What SQLite keeps beside a file while it is in use, and after a crash. */
 function logFiles(path: string): readonly string[] {
-  return ['-wal', '-shm', '-journal'].map((ending) => path + ending)
+  return [...logNames(path), `${path}-journal`]
 }
 
 function requireFile(path: string): void {
@@ -134,6 +134,29 @@ function named(made: string, path: string): boolean {
   }
 }
 
+/** How long a file may be in use without its log or the log's index: another process may be opening or closing it just now. */
+const logAwaitedMs = 3000
+const logLookMs = 10
+
+/**
+ * Throws if the file is in use, but its log or the log's index is gone, which another process has open. SQLite would
+ * make new ones, and what the two processes write from then on would be lost to one another. After a crash, and beside
+ * a copy, one of them may be missing as well, but then nobody has the file open.
+ */
+export async function refuseLostLog(path: string): Promise<void> {
+  const logs = logNames(realpathSync(path))
+  const endMs = performance.now() + logAwaitedMs
+  for (;;) {
+    const missing = logs.filter((log) => !existsSync(log))
+    if (missing.length === 0 || !isInUse(path)) return
+    if (performance.now() > endMs)
+      throw new ForeignDatabase(
+        `it is in use, but ${missing.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again`,
+      )
+    await new Promise((resolve) => setTimeout(resolve, logLookMs))
+  }
+}
+
 /** The files of an open store and what they are, as a thread can hand them to another. */
 export type Place = readonly { readonly file: string; readonly identity: string | undefined }[]
 
@@ -150,8 +173,12 @@ export function placeOfFile(path: string): Place {
  * first transaction until the last connection is closed. Their name comes from the file that links lead to.
  */
 export function placeOfLog(path: string): Place {
-  const file = realpathSync(path)
-  return placeOf([`${file}-wal`, `${file}-shm`])
+  return placeOf(logNames(realpathSync(path)))
+}
+
+/** The log and its index. */
+function logNames(file: string): readonly string[] {
+  return [`${file}-wal`, `${file}-shm`]
 }
 
 function placeOf(files: readonly string[]): Place {

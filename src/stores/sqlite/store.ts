@@ -11,7 +11,7 @@ import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.t
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
 import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
-import { type FileUse, findLoss, type Place, placeOfFile, placeOfLog, prepareFile } from './file.ts'
+import { type FileUse, findLoss, type Place, placeOfFile, placeOfLog, prepareFile, refuseLostLog } from './file.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
@@ -44,6 +44,7 @@ export interface SqliteUse extends FileUse {
 export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
   try {
     prepareFile(path, use)
+    await refuseLostLog(path)
     const file = placeOfFile(path)
     const database = connect(path)
     return await closingOnError(database, async () => {
