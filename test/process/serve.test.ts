@@ -26,7 +26,7 @@ describe('plants serve', () => {
     expect((await server.finished).code).toBe(0)
   })
 
-  test('takes its settings from the environment too, where a flag wins', async () => {
+  test('takes its settings from the environment too, but a flag wins', async () => {
     const home = folder()
     const server = start(['serve', '--port', '0'], home, {
       PLANTS_PORT: '1',
@@ -243,7 +243,7 @@ describe('plants serve stops', () => {
     await again.finished
   })
 
-  test('at once where a connection has sent but half a header', async () => {
+  test('at once if a connection has sent but half a header', async () => {
     const server = serve(folder())
     const url = await server.url
     const half = exchange(url, ['GET /livez HTTP/1.1\r\nHo'], 5000)

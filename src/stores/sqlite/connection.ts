@@ -146,7 +146,7 @@ function endOf(path: string): string {
 /** Less free space than this is as good as none: the log's index alone takes 32 KiB. */
 const freeBytesMin = 64 * 1024
 
-/** SQLite reports a full disk as a failed write where it meets it in the index of its log. */
+/** SQLite reports a full disk as a failed write if it meets it in the index of its log. */
 function diskIsFull(path: string, primaryCode: number): boolean {
   if (primaryCode !== 10) return false
   const { bavail, bsize } = statfsSync(dirname(resolve(path)))

@@ -71,7 +71,7 @@ export function migrate(database: DatabaseSync): void {
   }
 }
 
-/** Throws where a database is another program's or a later version's, before anything in it is touched. */
+/** Throws if a database is another program's or a later version's, before anything in it is touched. */
 export function refuseForeign(database: DatabaseSync): void {
   // One snapshot: another process may be making the tables of a new file at this moment.
   database.exec('begin')

@@ -18,12 +18,12 @@ import { writerThread } from './writerThread.ts'
 /** Writes of the operator and of the store itself are of no account. */
 const noAccount = ''
 
-/** How often a create is tried anew where the plant in its way is gone when it is looked at. */
+/** How often a create is tried again if the plant in its way is gone when it is looked at. */
 const createRoundsMax = 10
 
 /**
  * Parameters that the query planner does not look into. Under ORDER BY, LIMIT or a left join it bases its
- * plan on the value of a bare `?`, and compiles the statement anew each time one is bound.
+ * plan on the value of a bare `?`, and compiles the statement again each time one is bound.
  */
 const plannedText = 'cast(? as text)'
 const plannedInteger = 'cast(? as integer)'
@@ -40,7 +40,7 @@ export interface SqliteUse extends FileUse {
   readonly warn?: (message: string, cause: unknown) => void
 }
 
-/** Opens the store in a file. Rejects with StoreRefused where it cannot serve. */
+/** Opens the store in a file. Rejects with StoreRefused if it cannot serve. */
 export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
   try {
     prepareFile(path, use)

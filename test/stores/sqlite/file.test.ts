@@ -132,7 +132,7 @@ describe('opening', () => {
 })
 
 describe('a file that cannot be a store is refused with one sentence', () => {
-  test('where its folder does not exist', async () => {
+  test('if its folder does not exist', async () => {
     expect(await refusalOf(`${folder}/none/x.db`)).toBe(
       `The store ${folder}/none/x.db cannot be used: its folder does not exist; make it first.`,
     )
@@ -163,7 +163,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
   })
 
-  test('where it is a folder', async () => {
+  test('if it is a folder', async () => {
     mkdirSync(`${folder}/folder.db`)
     expect(await refusalOf(`${folder}/folder.db`)).toBe(
       `The store ${folder}/folder.db cannot be used: it is a folder; name a file in it, such as sqlite:${folder}/folder.db/plants.db.`,
@@ -171,11 +171,11 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readdirSync(`${folder}/folder.db`)).toEqual([])
   })
 
-  test('where it is no file at all', async () => {
+  test('if it is no file at all', async () => {
     expect(await refusalOf('/dev/null')).toBe('The store /dev/null cannot be used: it is not a regular file.')
   })
 
-  test.each(['plants', 'tokens'])('where its table %s is damaged', async (table) => {
+  test.each(['plants', 'tokens'])('if its table %s is damaged', async (table) => {
     const path = newPath()
     await (await openSqliteStore(path, { create: true })).close()
     const database = new DatabaseSync(path)
@@ -188,7 +188,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readFileSync(path).equals(bytes)).toBe(true)
   })
 
-  test.each(['-wal', '-shm', '-journal'])('where it is gone and its %s is left', async (ending) => {
+  test.each(['-wal', '-shm', '-journal'])('if it is gone and its %s is left', async (ending) => {
     const path = newPath()
     writeFileSync(path + ending, '')
     for (const create of [true, false])
@@ -198,7 +198,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('where it is no database', async () => {
+  test('if it is no database', async () => {
     const path = newPath()
     writeFileSync(path, 'not a database, but long enough to look like a file of some kind\n'.repeat(100))
     expect(await refusalOf(path)).toBe(
@@ -207,7 +207,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readFileSync(path, 'utf8')).toStartWith('not a database')
   })
 
-  test('where it is a database of another program, which stays as it is', async () => {
+  test('if it is a database of another program, which stays as it is', async () => {
     const path = newPath()
     const database = new DatabaseSync(path)
     database.exec('create table theirs (x)')
@@ -219,7 +219,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('where a newer version wrote it', async () => {
+  test('if a newer version wrote it', async () => {
     const path = newPath()
     await (await openSqliteStore(path, { create: true })).close()
     const database = new DatabaseSync(path)
@@ -230,13 +230,13 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('where it is not there and may not be made', async () => {
+  test('if it is not there and may not be made', async () => {
     const path = newPath()
     expect(await refusalOf(path, false)).toBe(`The store ${path} cannot be used: there is no such file.`)
     expect(existsSync(path)).toBe(false)
   })
 
-  test.skipIf(process.getuid?.() !== 0)('where its rights, or those of its log or folder, keep this user out', async () => {
+  test.skipIf(process.getuid?.() !== 0)('if its rights, or those of its log or folder, keep this user out', async () => {
     const home = `${folder}/of-another-user`
     mkdirSync(`${home}/closed`, { recursive: true })
     chmodSync(folder, 0o755)
@@ -260,7 +260,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     expect(readdirSync(`${home}/closed`)).toEqual(['file.db'])
   })
 
-  test.skipIf(!mayMount())('where its file system is read-only', async () => {
+  test.skipIf(!mayMount())('if its file system is read-only', async () => {
     const disk = `${folder}/read-only`
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
@@ -276,20 +276,17 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     }
   })
 
-  test.skipIf(!mayMount()).each([4, 8, 16, 40, 64])(
-    'where the disk of %i KiB is full, and leaves nothing behind',
-    async (size) => {
-      const disk = `${folder}/disk-${size}`
-      mkdirSync(disk)
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k`, 'tmpfs', disk])
-      try {
-        expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
-        expect(readdirSync(disk)).toEqual([])
-      } finally {
-        execFileSync('umount', [disk])
-      }
-    },
-  )
+  test.skipIf(!mayMount()).each([4, 8, 16, 40, 64])('if the disk of %i KiB is full, and leaves nothing behind', async (size) => {
+    const disk = `${folder}/disk-${size}`
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k`, 'tmpfs', disk])
+    try {
+      expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
+      expect(readdirSync(disk)).toEqual([])
+    } finally {
+      execFileSync('umount', [disk])
+    }
+  })
 })
 
 /** Resolves when the store says that it is ready, within some seconds. */
