@@ -18,6 +18,8 @@ refuseLoss()
 const database = connect(path)
 refuseLoss()
 const writer = new BatchWriter(database)
+/** What became of the store's files, if they are not in their place any more. */
+let loss: string | undefined
 
 port.postMessage('ready')
 
@@ -33,15 +35,15 @@ port.on('message', (batch: string | null) => {
 })
 
 function refuseLoss(): void {
-  const loss = findLoss(place)
-  if (loss !== undefined) throw new Error(loss)
+  const found = findLoss(place)
+  if (found !== undefined) throw new Error(found)
 }
 
-/** A batch is written only if the files are in their place, and counts only if they still are once it is committed. */
+/** A batch counts only if the files are in their place once it is committed. After a loss none is written until they are. */
 function outcomeOf(batch: readonly Write[]): BatchOutcome {
-  const lossBefore = findLoss(place)
-  if (lossBefore !== undefined) return { failed: lossBefore, undone: true }
+  if (loss !== undefined) loss = findLoss(place)
+  if (loss !== undefined) return { failed: loss, undone: true }
   const outcome = writer.apply(batch)
-  const loss = findLoss(place)
+  loss = findLoss(place)
   return loss === undefined ? outcome : { failed: loss, undone: false }
 }
