@@ -11,20 +11,13 @@
 // The work on all long answers takes turns (domain/pace.ts), so that short ones go between.
 import { Failure } from '../domain/failure.ts'
 import type { Pace } from '../domain/pace.ts'
-import { type Pieces, pieceBytes } from './reply.ts'
+import { type Pieces, pieceBytes, type Room } from './reply.ts'
 
 /** How an answer ended. `complete` is false if the client left or was cut off, or a list broke off, which then has a `cause`. */
 export interface Ending {
   readonly bytes: number
   readonly complete: boolean
   readonly cause?: unknown
-}
-
-/** Memory that was set aside for one answer. */
-export interface Room {
-  /** Less is needed than was asked for. */
-  readonly shrink: (bytes: number) => void
-  readonly release: () => void
 }
 
 /** How long a reader may stand still. The network takes some megabytes ahead of it, so a slow one asks every few seconds. */

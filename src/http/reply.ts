@@ -1,13 +1,18 @@
 // What an operation answers, in HTTP's terms, before it becomes a Response.
 
-import type { Room } from './longAnswers.ts'
-
 export interface Reply {
   readonly status: number
   readonly headers: SharedHeaders
   readonly body: string | Uint8Array<ArrayBuffer> | Pieces | null
   /** The memory that was set aside for a body in pieces. */
   readonly room?: Room
+}
+
+/** Memory that was set aside for one answer. */
+export interface Room {
+  /** Less is needed than was asked for. */
+  readonly shrink: (bytes: number) => void
+  readonly release: () => void
 }
 
 /**
