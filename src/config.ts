@@ -143,6 +143,7 @@ export function readSettings<Names extends SettingName>(
     if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${quoted(text)}.`)
     return [name, value]
   })
+  problems.push(...misspelledVariables(environment))
   const kept = keptByNpm(names, given.positionals, environment)
   problems.push(...kept)
   // npm hands on the value of a flag that it has kept, as one argument too many.
@@ -189,6 +190,16 @@ function unknownFlag(typed: string, names: readonly SettingName[]): string {
     names.map((name) => `--${name}`),
   )
   return `${shortened(flag)} is not known to this command${meant === undefined ? '.' : `; did you mean ${meant}?`}`
+}
+
+/** A variable that is nearly one of ours was meant to be that one. */
+function misspelledVariables(environment: Environment): string[] {
+  const known = Object.values(settings as Readonly<Record<string, Setting<unknown>>>).flatMap(({ variable }) => variable ?? [])
+  const ours = Object.keys(environment).filter((name) => name.startsWith('PLANTS_') && !known.includes(name))
+  return ours.flatMap((name) => {
+    const meant = nearest(name, known)
+    return meant === undefined ? [] : [`${name} is not known; did you mean ${meant}?`]
+  })
 }
 
 /** Flags that were typed before the "--" of npm start. npm takes them for its own, and tells of them only in variables. */

@@ -368,6 +368,18 @@ describe('plants serve refuses to start', () => {
     ])
   })
 
+  test('with a variable that is nearly one of its own, and ignores others', async () => {
+    const { code, err } = await run(['serve', '--port', '0'], folder(), {
+      PLANTS_PROT: '8081',
+      PLANTS_TOKEN: 'x',
+      PLANTS_OTHER: 'y',
+    })
+    expect([code, err]).toEqual([
+      2,
+      `plants: PLANTS_PROT is not known; did you mean PLANTS_PORT?\nSee: ${launcher} serve --help\n`,
+    ])
+  })
+
   test.each(['-1', '', '8o', '1e3', '65536', ' 80'])('with the port %j', async (port) => {
     const { code, err } = await run(['serve', `--port=${port}`], folder())
     expect(code).toBe(2)
