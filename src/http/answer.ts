@@ -15,7 +15,7 @@ import { Outages } from './outages.ts'
 import { queryValues } from './query.ts'
 import { readBody, requireJson } from './readBody.ts'
 import { asFailure, refuse } from './refuse.ts'
-import { pieceBytes, type Reply } from './reply.ts'
+import { longAnswerBytes, type Reply } from './reply.ts'
 import { respond } from './respond.ts'
 import type { Connections } from './server.ts'
 
@@ -37,9 +37,10 @@ export function answerer(context: Context): Answer {
       const json = body === undefined ? undefined : await readJsonBody(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
-      if (isLarge(reply)) await context.pace.turn(4 * pieceBytes)
-      // A service that is ready both reads and writes.
-      outages.worked(route.id === 'readyz' ? undefined : workOf(route))
+      if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
+      // A service that is ready both reads and writes; what else is public does not ask the store.
+      if (route.id === 'readyz') outages.worked()
+      else if (caller !== undefined) outages.worked(workOf(route))
     } catch (error) {
       const failure = asFailure(error)
       logCause(failure)

@@ -333,6 +333,27 @@ describe('the log', () => {
     }))
 })
 
+describe('an outage that probes of readiness meet', () => {
+  test('is not told to be over because something answers that does not ask the store', () =>
+    withService(async (service) => {
+      const { ready } = service.store
+      Object.defineProperty(service.store, 'ready', {
+        configurable: true,
+        value: async () => {
+          throw nothingDone(new Error('the disk is gone'))
+        },
+      })
+      const told = (): string[] => service.logged.filter((line) => /again|began/.test(line))
+      expect((await service.call('GET', '/readyz')).status).toBe(503)
+      await Bun.sleep(1100)
+      for (const target of ['/livez', '/docs', '/openapi.json']) expect((await service.call('GET', target)).status).toBe(200)
+      expect(told()).toHaveLength(1)
+      Object.defineProperty(service.store, 'ready', { value: ready })
+      expect((await service.call('GET', '/readyz')).status).toBe(200)
+      expect(told().slice(1)).toEqual(['note "probes of readiness work again after 1 s; 1 failed"'])
+    }))
+})
+
 describe('pipelined requests', () => {
   // Such an answer is not there at once, and the runtime then ends the connection.
   test('behind one that asks the store end the connection rather than mix answers', () =>
