@@ -39,7 +39,10 @@ export class Bench {
     return join(folder, 'plants.db')
   }
 
-  /** Does something with contenders that run, each on a store of its own that holds the first plants. */
+  /**
+   * Does something with contenders that run, each on a store of its own that holds the first
+   * plants.
+   */
   async withServers<Result>(
     contenders: readonly Contender[],
     work: (servers: readonly NamedServer[]) => Promise<Result>,
@@ -61,9 +64,18 @@ export class Bench {
     }
   }
 
-  /** Code is compiled before anything counts; that of creates was when the first plants were made. */
+  /**
+   * Code is compiled before anything counts; that of creates was when the first plants were made.
+   */
   async #warmUp({ url, token }: BenchServer): Promise<void> {
-    await load({ url, tokens: [token], workload: listsOf20, base: this.newBase(), connections: 64, seconds: 1 })
+    await load({
+      url,
+      tokens: [token],
+      workload: listsOf20,
+      base: this.newBase(),
+      connections: 64,
+      seconds: 1,
+    })
   }
 }
 
@@ -80,13 +92,20 @@ export async function seed({ url, token }: BenchServer): Promise<number> {
   const body = creates.steps[0]?.body ?? ''
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
   for (let id = 1; id <= seededPlants; id += 1) {
-    const { status } = await fetch(`${url}/plants`, { method: 'POST', headers, body: body.replace('{id}', String(id)) })
+    const { status } = await fetch(`${url}/plants`, {
+      method: 'POST',
+      headers,
+      body: body.replace('{id}', String(id)),
+    })
     if (status !== 200) throw new Error(`${url} answers a create with ${status}`)
   }
   return performance.now() - startMs
 }
 
-/** Another goes first in each round, and in every second one the order is the other way round: nobody always follows the same one. */
+/**
+ * Another goes first in each round, and in every second one the order is the other way round:
+ * nobody always follows the same one.
+ */
 export function rotated<Item>(items: readonly Item[], round: number): readonly Item[] {
   const order = items.map((_, index) => items[(index + round) % items.length] as Item)
   return round % 2 === 0 ? order : order.reverse()

@@ -8,6 +8,7 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   development: false,
-  fetch: () => new Response('{"name":"Monstera deliciosa","tag":"indoor"}', { status: 200, headers }),
+  fetch: () =>
+    new Response('{"name":"Monstera deliciosa","tag":"indoor"}', { status: 200, headers }),
 })
 console.log(`listening on http://127.0.0.1:${server.port}`)

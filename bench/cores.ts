@@ -9,7 +9,9 @@ export function pinned(command: readonly string[], core: number): [string, strin
   return ['taskset', ['-c', String(core), ...command]]
 }
 
-/** Runs a program to its end and gives what it printed; rejects, with what it said, where it fails. */
+/**
+ * Runs a program to its end and gives what it printed; rejects, with what it said, where it fails.
+ */
 export function runPinned(command: readonly string[], core: number): Promise<string> {
   const child = spawn(...pinned(command, core), { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
@@ -24,7 +26,12 @@ export function runPinned(command: readonly string[], core: number): Promise<str
     child.on('error', reject)
     child.on('close', (code) => {
       if (code === 0) resolve(output)
-      else reject(new Error(`${command.join(' ').slice(0, 200)} ended with ${code}: ${(errors || output).slice(-2000)}`))
+      else
+        reject(
+          new Error(
+            `${command.join(' ').slice(0, 200)} ended with ${code}: ${(errors || output).slice(-2000)}`,
+          ),
+        )
     })
   })
 }

@@ -1,8 +1,9 @@
-// Loads a server at a constant rate: an open loop, in which requests are due at times that no answer
-// delays. A latency counts from the time at which its request was due, so that one that had to wait
-// for a slow answer before it is not left out (coordinated omission).
+// Loads a server at a constant rate: an open loop, in which requests are due at times that no
+// answer delays. A latency counts from the time at which its request was due, so that one that had
+// to wait for a slow answer before it is not left out (coordinated omission).
 //
-// openLoop.ts starts this as a process of its own and hands it an Order as JSON; it prints an Outcome.
+// openLoop.ts starts this as a process of its own and hands it an Order as JSON; it prints an
+// Outcome.
 import type { Socket } from 'bun'
 import type { Order, Outcome, Stream } from './openLoop.ts'
 import { requestParts, stepAt } from './workloads.ts'
@@ -86,7 +87,8 @@ class Runner {
 
   outcome(seconds: number): Outcome {
     const sorted = Float64Array.from(this.#latenciesMs).sort()
-    const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+    const at = (share: number): number =>
+      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
     return {
       name: this.#stream.name,
       failed: this.#failed + this.#sent - this.#answered,
@@ -112,7 +114,9 @@ class Runner {
       const head = connection.head.slice(0, end)
       if (!/^HTTP\/1\.1 2/.test(head)) this.#failed += 1
       // An answer in chunks has no length; none of those that are asked for comes in chunks.
-      const length = /^HTTP\/1\.1 204/.test(head) ? 0 : Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
+      const length = /^HTTP\/1\.1 204/.test(head)
+        ? 0
+        : Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
       connection.bodyLeft = length - (connection.head.length - end - 4)
     }
     if (connection.bodyLeft === 0) this.#finish(connection)

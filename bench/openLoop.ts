@@ -1,5 +1,5 @@
-// Loads a server at a constant rate (generator.ts) and reads what it measured: latency as a client sees it
-// that does not wait for the server.
+// Loads a server at a constant rate (generator.ts) and reads what it measured: latency as a client
+// sees it that does not wait for the server.
 import { fileURLToPath } from 'node:url'
 import { loaderCore, runPinned } from './cores.ts'
 import type { Workload } from './workloads.ts'
@@ -37,8 +37,11 @@ const generator = fileURLToPath(new URL('./generator.ts', import.meta.url))
 
 /** Rejects where any answer was no success. */
 export async function openLoop(order: Order): Promise<readonly Outcome[]> {
-  const outcomes = JSON.parse(await runPinned([bun, generator, JSON.stringify(order)], loaderCore)) as readonly Outcome[]
+  const outcomes = JSON.parse(
+    await runPinned([bun, generator, JSON.stringify(order)], loaderCore),
+  ) as readonly Outcome[]
   const bad = outcomes.find(({ failed }) => failed > 0)
-  if (bad !== undefined) throw new Error(`${bad.failed} answers to ${bad.name} were no success; nothing was measured.`)
+  if (bad !== undefined)
+    throw new Error(`${bad.failed} answers to ${bad.name} were no success; nothing was measured.`)
   return outcomes
 }

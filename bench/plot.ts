@@ -1,4 +1,5 @@
-// The plots of the papers, as SVG: for light and for dark pages, and for every kind of colour vision.
+// The plots of the papers, as SVG: for light and for dark pages, and for every kind of colour
+// vision.
 
 type ScaleKind = 'linear' | 'log'
 
@@ -43,16 +44,24 @@ interface Axis {
   readonly share: (value: number) => number
 }
 
-// Each colour keeps a contrast of 3:1 to its page, and its distance to the others without red, green or blue cones.
-// A marker is drawn around the point that was moved to.
+// Each colour keeps a contrast of 3:1 to its page, and its distance to the others without red,
+// green or blue cones. A marker is drawn around the point that was moved to.
 const looks = [
   { light: '#b8380a', dark: '#eb7629', marker: 'm-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z' },
   { light: '#263d8b', dark: '#1969b5', marker: 'm-4-4h8v8h-8z' },
   { light: '#007667', dark: '#16b08e', marker: 'm0-5.5l5 9h-10z' },
   { light: '#de48b4', dark: '#bf7ce9', marker: 'm0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z' },
   { light: '#1892f2', dark: '#7bd2ff', marker: 'm0 5.5l5-9h-10z' },
-  { light: '#1f2328', dark: '#f0f6fc', marker: 'm-1.5-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z' },
-  { light: '#a58727', dark: '#dfc02e', marker: 'm0-2l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3l-3-3l2-2z' },
+  {
+    light: '#1f2328',
+    dark: '#f0f6fc',
+    marker: 'm-1.5-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z',
+  },
+  {
+    light: '#a58727',
+    dark: '#dfc02e',
+    marker: 'm0-2l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3l-3-3l2-2z',
+  },
   { light: '#6a3341', dark: '#a66159', marker: 'm-2-6h4v12h-4z' },
 ] as const
 
@@ -86,7 +95,10 @@ const width = 760
 const margin = 8
 const rowHeight = 20
 const plotHeight = 340
-/** More than an average letter of the usual system fonts takes: room is reserved without knowing the font. */
+/**
+ * More than an average letter of the usual system fonts takes: room is reserved without knowing the
+ * font.
+ */
 const letterWidth = 7.6
 
 export function linePlot({ title, xLabel, yLabel, series, xScale, yScale }: LinePlot): string {
@@ -120,8 +132,14 @@ function legend(names: readonly string[]): { parts: string[]; bottom: number } {
   const cellWidth = widthOf(names) + 40
   const columns = Math.max(1, Math.floor((width - margin) / cellWidth))
   const parts = names.flatMap((name, index) => {
-    const [x, y] = [margin + (index % columns) * cellWidth, 48 + Math.floor(index / columns) * rowHeight]
-    return [line(index, `${at(x, y)}h28`, [at(x + 14, y)]), text(x + 36, y + 4.5, classOf(index), name)]
+    const [x, y] = [
+      margin + (index % columns) * cellWidth,
+      48 + Math.floor(index / columns) * rowHeight,
+    ]
+    return [
+      line(index, `${at(x, y)}h28`, [at(x + 14, y)]),
+      text(x + 36, y + 4.5, classOf(index), name),
+    ]
   })
   return { parts, bottom: 44 + Math.ceil(names.length / columns) * rowHeight }
 }
@@ -145,17 +163,31 @@ export function barPlot({ title, valueLabel, groups }: BarPlot): string {
     bottom = top + group.bars.length * rowHeight
     parts.push(text(across(0), top - 8, 'strong', group.name))
     parts.push(...axis.ticks.map((tick) => path('grid', `${at(across(tick), top)}V${bottom}`)))
-    parts.push(...group.bars.map((bar, row) => barRow(bar, names.indexOf(bar.name), top + (row + 0.5) * rowHeight, across)))
+    parts.push(
+      ...group.bars.map((bar, row) =>
+        barRow(bar, names.indexOf(bar.name), top + (row + 0.5) * rowHeight, across),
+      ),
+    )
     parts.push(path('axis', `${at(across(0), top)}V${bottom}`))
   }
-  return drawing(title, `${valueLabel}, of ${names.join('; ')}, for ${groups.map(({ name }) => name).join('; ')}`, bottom + 48, [
-    ...parts,
-    ...axis.ticks.map((tick) => text(across(tick), bottom + 18, 'quiet middle', short(tick))),
-    text((left + right) / 2, bottom + 40, 'quiet middle', valueLabel),
-  ])
+  return drawing(
+    title,
+    `${valueLabel}, of ${names.join('; ')}, for ${groups.map(({ name }) => name).join('; ')}`,
+    bottom + 48,
+    [
+      ...parts,
+      ...axis.ticks.map((tick) => text(across(tick), bottom + 18, 'quiet middle', short(tick))),
+      text((left + right) / 2, bottom + 40, 'quiet middle', valueLabel),
+    ],
+  )
 }
 
-function barRow({ name, value, low, high }: Bar, index: number, y: number, across: (value: number) => number): string {
+function barRow(
+  { name, value, low, high }: Bar,
+  index: number,
+  y: number,
+  across: (value: number) => number,
+): string {
   const [start, end, from, to] = [across(0), across(value), across(low), across(high)]
   const whisker = `${at(from, y)}H${to}M${at(from, y - 4)}v8M${at(to, y - 4)}v8`
   return [
@@ -167,7 +199,8 @@ function barRow({ name, value, low, high }: Bar, index: number, y: number, acros
 }
 
 function classOf(index: number): string {
-  if (index >= looks.length) throw new RangeError(`A plot tells at most ${looks.length} names apart.`)
+  if (index >= looks.length)
+    throw new RangeError(`A plot tells at most ${looks.length} names apart.`)
   return `look${index}`
 }
 
@@ -194,13 +227,20 @@ function linearAxis(values: readonly number[]): Axis {
 function logAxis(values: readonly number[]): Axis {
   const [least, most] = [Math.min(...values), Math.max(...values)]
   const decades: number[] = []
-  for (let decade = Math.floor(Math.log10(least)) - 1; decade <= Math.log10(most) + 1; decade += 1) decades.push(decade)
-  const steps = decades.flatMap((decade) => [1, 2, 5].map((factor) => Number(`${factor}e${decade}`)))
-  const [first, last] = [steps.findLastIndex((step) => step <= least), steps.findIndex((step) => step >= most)]
+  for (let decade = Math.floor(Math.log10(least)) - 1; decade <= Math.log10(most) + 1; decade += 1)
+    decades.push(decade)
+  const steps = decades.flatMap((decade) =>
+    [1, 2, 5].map((factor) => Number(`${factor}e${decade}`)),
+  )
+  const [first, last] = [
+    steps.findLastIndex((step) => step <= least),
+    steps.findIndex((step) => step >= most),
+  ]
   const alone = first === last ? 1 : 0
   const reach = steps.slice(first - alone, last + alone + 1)
   const [low, high] = [Math.min(...reach), Math.max(...reach)]
-  const ticks = reach.length > 12 ? reach.filter((step) => Number.isInteger(Math.log10(step))) : reach
+  const ticks =
+    reach.length > 12 ? reach.filter((step) => Number.isInteger(Math.log10(step))) : reach
   return { ticks, share: (value) => Math.log(value / low) / Math.log(high / low) }
 }
 
@@ -213,10 +253,18 @@ function short(value: number): string {
 
 /** 48,213 or 0.832 */
 function full(value: number): string {
-  return value.toLocaleString('en', value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 })
+  return value.toLocaleString(
+    'en',
+    value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 },
+  )
 }
 
-function drawing(title: string, description: string, height: number, parts: readonly string[]): string {
+function drawing(
+  title: string,
+  description: string,
+  height: number,
+  parts: readonly string[],
+): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
 <title id="title">${Bun.escapeHTML(title)}</title>
 <desc id="description">${Bun.escapeHTML(description)}</desc>

@@ -60,7 +60,14 @@ function connectionsPlot(rows: readonly Throughput[], workload: string): string 
     ),
   )
   const title = `${workload[0]?.toUpperCase()}${workload.slice(1)} per second over connections`
-  return linePlot({ title, xLabel: 'connections', yLabel: 'per second', series, xScale: 'log', yScale: 'log' })
+  return linePlot({
+    title,
+    xLabel: 'connections',
+    yLabel: 'per second',
+    series,
+    xScale: 'log',
+    yScale: 'log',
+  })
 }
 
 function latencyPlot(rows: readonly Latency[]): string {
@@ -73,13 +80,21 @@ function latencyPlot(rows: readonly Latency[]): string {
     ),
   )
   const title = 'Latency at constant rates: the mix, as long as a contender keeps up'
-  return linePlot({ title, xLabel: 'requests per second', yLabel: 'p99 in ms', series, xScale: 'log', yScale: 'log' })
+  return linePlot({
+    title,
+    xLabel: 'requests per second',
+    yLabel: 'p99 in ms',
+    series,
+    xScale: 'log',
+    yScale: 'log',
+  })
 }
 
 function growthPlot(rows: readonly Growth[]): string {
   const groups = Map.groupBy(
     rows,
-    ({ workload, accounts }) => `${workload}, ${accounts === 1 ? 'one account' : '100,000 accounts'}`,
+    ({ workload, accounts }) =>
+      `${workload}, ${accounts === 1 ? 'one account' : '100,000 accounts'}`,
   )
   const series = [...groups].map(([name, group]) =>
     lineOf(
@@ -90,11 +105,23 @@ function growthPlot(rows: readonly Growth[]): string {
     ),
   )
   const title = 'What more plants cost: requests per second, to those with 1,000 plants'
-  return linePlot({ title, xLabel: 'plants in the store', yLabel: 'ratio', series, xScale: 'log', yScale: 'linear' })
+  return linePlot({
+    title,
+    xLabel: 'plants in the store',
+    yLabel: 'ratio',
+    series,
+    xScale: 'log',
+    yScale: 'linear',
+  })
 }
 
 /** Medians of the rounds, from the least to the greatest x. */
-function lineOf<Row>(name: string, rows: readonly Row[], x: (row: Row) => number, y: (row: Row) => number): LineSeries {
+function lineOf<Row>(
+  name: string,
+  rows: readonly Row[],
+  x: (row: Row) => number,
+  y: (row: Row) => number,
+): LineSeries {
   const points = [...Map.groupBy(rows, x)].map(([at, group]) => [at, median(group.map(y))] as const)
   return { name, points: points.sort(([one], [other]) => one - other) }
 }

@@ -1,6 +1,7 @@
-// scripts/bun bench/postgresBatches.ts: what it gives that the writes of an account share a statement.
-// The same creates on a real PostgreSQL, once through the store, in batches, and once each with a
-// statement of its own; from one account and from as many accounts as there are creators.
+// scripts/bun bench/postgresBatches.ts: what it gives that the writes of an account share a
+// statement. The same creates on a real PostgreSQL, once through the store, in batches, and once
+// each with a statement of its own; from one account and from as many accounts as there are
+// creators.
 import { randomBytes } from 'node:crypto'
 import type { KeptPlant } from '../src/domain/plant.ts'
 import { openStore } from '../src/service.ts'
@@ -18,13 +19,22 @@ const roundMs = 1500
 
 type Create = (account: string, plant: KeptPlant) => Promise<unknown>
 
-async function createsPerSecond(create: Create, creators: number, accounts: number): Promise<number> {
+async function createsPerSecond(
+  create: Create,
+  creators: number,
+  accounts: number,
+): Promise<number> {
   const endMs = performance.now() + roundMs
   let created = 0
   const run = async (creator: number): Promise<void> => {
     while (performance.now() < endMs) {
       const id = Buffer.from(randomBytes(8)).readBigInt64LE()
-      await create(`account ${creator % accounts}`, { id, name: 'Monstera deliciosa', tag: 'indoor', idempotencyKey: null })
+      await create(`account ${creator % accounts}`, {
+        id,
+        name: 'Monstera deliciosa',
+        tag: 'indoor',
+        idempotencyKey: null,
+      })
       created += 1
     }
   }
@@ -53,9 +63,14 @@ for (const [creators, accounts] of [
 ] as const) {
   const results = Object.fromEntries(Object.keys(ways).map((way) => [way, [] as number[]]))
   for (let round = 0; round < rounds; round += 1)
-    for (const [way, create] of Object.entries(ways)) results[way]?.push(await createsPerSecond(create, creators, accounts))
-  const shown = Object.entries(results).map(([way, found]) => `${way} ${median(found).toFixed(0).padStart(6)}/s`)
-  console.log(`${String(creators).padStart(3)} creators, ${String(accounts).padStart(2)} accounts: ${shown.join(', ')}`)
+    for (const [way, create] of Object.entries(ways))
+      results[way]?.push(await createsPerSecond(create, creators, accounts))
+  const shown = Object.entries(results).map(
+    ([way, found]) => `${way} ${median(found).toFixed(0).padStart(6)}/s`,
+  )
+  console.log(
+    `${String(creators).padStart(3)} creators, ${String(accounts).padStart(2)} accounts: ${shown.join(', ')}`,
+  )
 }
 await store.close()
 await nodes.close()

@@ -1,5 +1,6 @@
-// scripts/bun bench/profile.ts [creates | "lists of 20" | …]: where the service spends a request, as a table of
-// its threads (processor time by the kernel's count) and one of its functions (samples of the runtime's profiler).
+// scripts/bun bench/profile.ts [creates | "lists of 20" | …]: where the service spends a request,
+// as a table of its threads (processor time by the kernel's count) and one of its functions
+// (samples of the runtime's profiler).
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -13,13 +14,18 @@ const seconds = 5
 const functionsShown = 30
 
 interface CpuProfile {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string } }[]
+  readonly nodes: readonly {
+    readonly id: number
+    readonly callFrame: { readonly functionName: string; readonly url: string }
+  }[]
   /** The node of each sample; one sample is as much time as another. */
   readonly samples: readonly number[]
 }
 
 async function main(name: string): Promise<void> {
-  const workload = [creates, listsOf20, variedLists, listsOf1000, mix].find((one) => one.name === name)
+  const workload = [creates, listsOf20, variedLists, listsOf1000, mix].find(
+    (one) => one.name === name,
+  )
   const problem = workload === undefined ? `there is no workload "${name}"` : missingTools()
   if (workload === undefined || problem !== undefined) throw new Error(problem)
   const folder = mkdtempSync(join(tmpdir(), 'plants-profile-'))
@@ -34,7 +40,13 @@ async function profile(bench: Bench, workload: Workload, folder: string): Promis
   const server = await profiledService(bench.newStore(), folder)
   await seed(server)
   const run = async (): Promise<Measured> => {
-    const asked = { url: server.url, tokens: [server.token], workload, base: bench.newBase(), connections }
+    const asked = {
+      url: server.url,
+      tokens: [server.token],
+      workload,
+      base: bench.newBase(),
+      connections,
+    }
     await stock(asked)
     return await load({ ...asked, seconds })
   }
@@ -44,9 +56,12 @@ async function profile(bench: Bench, workload: Workload, folder: string): Promis
     const { requests } = await run()
     console.log(`${workload.name}, ${connections} connections, processor time for each request:`)
     for (const [thread, times] of threadTimes(server.processId)) {
-      const of = (index: number): number => (((times[index] ?? 0) - (before.get(thread)?.[index] ?? 0)) * 1000) / requests
+      const of = (index: number): number =>
+        (((times[index] ?? 0) - (before.get(thread)?.[index] ?? 0)) * 1000) / requests
       if (of(0) + of(1) > 0.1)
-        console.log(`  ${thread.padEnd(24)} ${of(0).toFixed(1).padStart(5)} µs, and ${of(1).toFixed(1)} µs in the kernel`)
+        console.log(
+          `  ${thread.padEnd(24)} ${of(0).toFixed(1).padStart(5)} µs, and ${of(1).toFixed(1)} µs in the kernel`,
+        )
     }
   } finally {
     await server.stop()
@@ -54,12 +69,15 @@ async function profile(bench: Bench, workload: Workload, folder: string): Promis
   console.log(`\nof the samples in JavaScript:\n${functionShares(folder).join('\n')}`)
 }
 
-/** Milliseconds in user space and in the kernel, by the thread's number and name (proc_pid_stat(5)). */
+/**
+ * Milliseconds in user space and in the kernel, by the thread's number and name (proc_pid_stat(5)).
+ */
 function threadTimes(processId: number): ReadonlyMap<string, readonly number[]> {
   const tasks = `/proc/${processId}/task`
   return new Map(
     readdirSync(tasks).map((task) => {
-      const [, name = '', rest = ''] = /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${task}/stat`, 'utf8')) ?? []
+      const [, name = '', rest = ''] =
+        /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${task}/stat`, 'utf8')) ?? []
       const fields = rest.split(' ')
       return [`${name} ${task}`, [Number(fields[11]) * 10, Number(fields[12]) * 10]]
     }),
@@ -70,12 +88,18 @@ function functionShares(folder: string): readonly string[] {
   const [file = ''] = readdirSync(folder)
   const { nodes, samples } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as CpuProfile
   const names = new Map(
-    nodes.map(({ id, callFrame: { functionName, url } }) => [id, `${functionName || '(native)'} ${basename(url)}`]),
+    nodes.map(({ id, callFrame: { functionName, url } }) => [
+      id,
+      `${functionName || '(native)'} ${basename(url)}`,
+    ]),
   )
   const counts = new Map<string, number>()
-  for (const sample of samples) counts.set(names.get(sample) ?? '', (counts.get(names.get(sample) ?? '') ?? 0) + 1)
+  for (const sample of samples)
+    counts.set(names.get(sample) ?? '', (counts.get(names.get(sample) ?? '') ?? 0) + 1)
   const sorted = [...counts].sort(([, one], [, other]) => other - one).slice(0, functionsShown)
-  return sorted.map(([name, count]) => `  ${((count / samples.length) * 100).toFixed(1).padStart(5)} %  ${name}`)
+  return sorted.map(
+    ([name, count]) => `  ${((count / samples.length) * 100).toFixed(1).padStart(5)} %  ${name}`,
+  )
 }
 
 try {

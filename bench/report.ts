@@ -1,5 +1,6 @@
-// What was measured, as tables for people: Markdown, as the paper has them, and aligned for a terminal.
-// Medians over the rounds; a ratio is the median of the ratios within each round, with the least and the most.
+// What was measured, as tables for people: Markdown, as the paper has them, and aligned for a
+// terminal. Medians over the rounds; a ratio is the median of the ratios within each round, with
+// the least and the most.
 import type { FirstAnswer } from './parts/firstAnswer.ts'
 import type { Growth } from './parts/growth.ts'
 import type { Latency } from './parts/latency.ts'
@@ -21,7 +22,9 @@ interface Table {
 const summaryConnections = 64
 
 export function report(results: Results): string {
-  const tables: Table[] = [{ title: 'Machine', columns: ['', ''], rows: Object.entries(results.machine) }]
+  const tables: Table[] = [
+    { title: 'Machine', columns: ['', ''], rows: Object.entries(results.machine) },
+  ]
   if (results.throughput) tables.push(...throughputTables(results.throughput, ceiling.name, ''))
   if (results.latency) tables.push(latencyTable(results.latency))
   if (results['first-answer']) tables.push(firstAnswerTable(results['first-answer']))
@@ -33,8 +36,15 @@ export function report(results: Results): string {
 }
 
 /** First all workloads side by side, then each by itself. */
-function throughputTables(results: readonly Throughput[], reference: string, condition: string): readonly Table[] {
-  return [summaryTable(results, reference, condition), ...workloadTables(results, reference, condition)]
+function throughputTables(
+  results: readonly Throughput[],
+  reference: string,
+  condition: string,
+): readonly Table[] {
+  return [
+    summaryTable(results, reference, condition),
+    ...workloadTables(results, reference, condition),
+  ]
 }
 
 function summaryTable(results: readonly Throughput[], reference: string, condition: string): Table {
@@ -44,17 +54,28 @@ function summaryTable(results: readonly Throughput[], reference: string, conditi
     contender,
     ...workloads.map((name) => {
       const of = measured.filter(({ workload }) => workload === name)
-      const references = shown.filter(({ workload, contender: other }) => workload === name && other === reference)
+      const references = shown.filter(
+        ({ workload, contender: other }) => workload === name && other === reference,
+      )
       const rate = middle(of, ({ requestsPerSecond }) => requestsPerSecond, 0)
-      return of.length === 0 ? '' : `${rate} (${median(ratiosWithinRounds(of, references)).toFixed(3)})`
+      return of.length === 0
+        ? ''
+        : `${rate} (${median(ratiosWithinRounds(of, references)).toFixed(3)})`
     }),
   ])
   const title = `Per second from ${summaryConnections} connections${condition}, and as a part of ${reference}`
   return { title, columns: ['', ...workloads], rows }
 }
 
-function workloadTables(results: readonly Throughput[], reference: string, condition: string): readonly Table[] {
-  const groups = Map.groupBy(results, ({ workload, connections }) => `${workload}, ${connections} connections${condition}`)
+function workloadTables(
+  results: readonly Throughput[],
+  reference: string,
+  condition: string,
+): readonly Table[] {
+  const groups = Map.groupBy(
+    results,
+    ({ workload, connections }) => `${workload}, ${connections} connections${condition}`,
+  )
   return [...groups].map(([title, group]) => {
     const references = group.filter(({ contender }) => contender === reference)
     const ofService = group.filter(({ contender }) => contender === service.name)
@@ -71,7 +92,11 @@ function workloadTables(results: readonly Throughput[], reference: string, condi
       middle(measured, ({ residentMiB }) => residentMiB, 0),
     ])
     const measures = ['p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs', 'busy', 'MiB']
-    return { title, columns: ['', 'per second', `of ${reference}`, `${service.name} to it`, ...measures], rows }
+    return {
+      title,
+      columns: ['', 'per second', `of ${reference}`, `${service.name} to it`, ...measures],
+      rows,
+    }
   })
 }
 
@@ -101,20 +126,33 @@ function firstAnswerTable(results: readonly FirstAnswer[]): Table {
     firstAnswerMs.toFixed(0),
     idleMiB.toFixed(0),
   ])
-  return { title: 'From start to first answer', columns: ['', 'plants', 'first answer, ms', 'idle, MiB'], rows }
+  return {
+    title: 'From start to first answer',
+    columns: ['', 'plants', 'first answer, ms', 'idle, MiB'],
+    rows,
+  }
 }
 
 function growthTables(results: readonly Growth[]): readonly Table[] {
   const sizes = [...new Set(results.map(({ plants }) => plants))]
   const groups = Map.groupBy(
     results,
-    ({ accounts, workload }) => `${workload}, ${whole(accounts)} ${accounts === 1 ? 'account' : 'accounts'}`,
+    ({ accounts, workload }) =>
+      `${workload}, ${whole(accounts)} ${accounts === 1 ? 'account' : 'accounts'}`,
   )
   const rows = [...groups].map(([name, group]) => [
     name,
-    ...sizes.map((size) => spread(group.filter(({ plants }) => plants === size).map(({ ratio: of }) => of))),
+    ...sizes.map((size) =>
+      spread(group.filter(({ plants }) => plants === size).map(({ ratio: of }) => of)),
+    ),
   ])
-  return [{ title: 'Growth: to a store with 1,000 plants', columns: ['', ...sizes.map((size) => `${whole(size)} plants`)], rows }]
+  return [
+    {
+      title: 'Growth: to a store with 1,000 plants',
+      columns: ['', ...sizes.map((size) => `${whole(size)} plants`)],
+      rows,
+    },
+  ]
 }
 
 function wholeListTable(results: readonly WholeList[]): Table {
@@ -127,14 +165,26 @@ function wholeListTable(results: readonly WholeList[]): Table {
     middle(measured, ({ others }) => others.p99Ms, 2),
     most(measured, ({ others }) => others.maxMs),
   ])
-  const columns = ['reader', 'MB/s', 'above fresh, most MiB', 'above used, most MiB', 'others: p50 ms', 'p99 ms', 'most ms']
+  const columns = [
+    'reader',
+    'MB/s',
+    'above fresh, most MiB',
+    'above used, most MiB',
+    'others: p50 ms',
+    'p99 ms',
+    'most ms',
+  ]
   return { title: 'A list of 1,000,000 plants', columns, rows }
 }
 
 function slowDiskTables({ throughput, lists }: SlowDisk): readonly Table[] {
-  const groups = Map.groupBy(lists, ({ createsPerSecond }) => (createsPerSecond === 0 ? 'alone' : 'beside creates'))
-  const latency = (of: readonly ListsBesideCreates[], pick: keyof ListsBesideCreates['latency']): string =>
-    middle(of, (one) => one.latency[pick], 2)
+  const groups = Map.groupBy(lists, ({ createsPerSecond }) =>
+    createsPerSecond === 0 ? 'alone' : 'beside creates',
+  )
+  const latency = (
+    of: readonly ListsBesideCreates[],
+    pick: keyof ListsBesideCreates['latency'],
+  ): string => middle(of, (one) => one.latency[pick], 2)
   const rows = [...groups].map(([name, of]) => [
     name,
     middle(of, ({ createsPerSecond }) => createsPerSecond, 0),
@@ -156,13 +206,20 @@ function postgresTable(results: readonly PostgresCreates[]): Table {
     middle(measured, ({ requestsPerSecond }) => requestsPerSecond, 0),
     spread(ratiosWithinRounds(references, measured)),
   ])
-  return { title: 'Creates on PostgreSQL, 64 connections', columns: ['', 'per second', `${service.name} to it`], rows }
+  return {
+    title: 'Creates on PostgreSQL, 64 connections',
+    columns: ['', 'per second', `${service.name} to it`],
+    rows,
+  }
 }
 
 /** Their names, the service's first. */
 export function contenders(rows: readonly { readonly contender: string }[]): readonly string[] {
   const names = [...new Set(rows.map(({ contender }) => contender))]
-  return [...names.filter((name) => name === service.name), ...names.filter((name) => name !== service.name)]
+  return [
+    ...names.filter((name) => name === service.name),
+    ...names.filter((name) => name !== service.name),
+  ]
 }
 
 function byContender<Row extends { readonly contender: string }>(
@@ -177,7 +234,11 @@ function spread(ratios: readonly number[]): string {
 }
 
 /** The median of a number in each of several rows; empty where they have none. */
-function middle<Row>(rows: readonly Row[], pick: (row: Row) => number | undefined, digits: number): string {
+function middle<Row>(
+  rows: readonly Row[],
+  pick: (row: Row) => number | undefined,
+  digits: number,
+): string {
   const values = rows.map(pick).filter((value) => value !== undefined)
   if (values.length === 0) return ''
   return digits === 0 ? whole(median(values)) : median(values).toFixed(digits)
@@ -193,7 +254,9 @@ function whole(value: number): string {
 }
 
 function tableText({ title, columns, rows }: Table): string {
-  const widths = columns.map((head, column) => Math.max(head.length, 4, ...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = columns.map((head, column) =>
+    Math.max(head.length, 4, ...rows.map((row) => row[column]?.length ?? 0)),
+  )
   const line = (cells: readonly string[]): string =>
     `| ${widths.map((width, column) => (column === 0 ? (cells[0] ?? '').padEnd(width) : (cells[column] ?? '').padStart(width))).join(' | ')} |`
   const rule = `| ${widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`

@@ -31,8 +31,10 @@ async function main(): Promise<void> {
   if (unknown !== undefined) throw new Error(`there is no part "${unknown}"\n\n${usage}`)
   const missing = missingTools()
   if (missing !== undefined) throw new Error(missing)
-  if (peers.length === 0) console.error('bench: the peers are left out; npm ci --prefix bench/peers installs them.')
-  if (values.quick && positionals.length > 0) throw new Error('--quick is about no other part than throughput')
+  if (peers.length === 0)
+    console.error('bench: the peers are left out; npm ci --prefix bench/peers installs them.')
+  if (values.quick && positionals.length > 0)
+    throw new Error('--quick is about no other part than throughput')
   const chosen = (positionals.length === 0 ? Object.keys(parts) : positionals) as Part[]
   const results = await measure(values.quick ? 'quick' : chosen)
   console.log(values.json ? JSON.stringify(results, undefined, 1) : report(results))
@@ -40,7 +42,8 @@ async function main(): Promise<void> {
 
 async function measure(chosen: readonly Part[] | 'quick'): Promise<Results> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
-  const tell = (text: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
+  const tell = (text: string): void =>
+    void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
   // Also where a signal ends it.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = new Bench(folder, tell)

@@ -6,9 +6,15 @@ import { openStore } from '../src/service.ts'
 import { connect } from '../src/stores/sqlite/connection.ts'
 import { seededPlant } from './workloads.ts'
 
-/** Issues a token for each of the accounts `account 000000`, `account 000001`, … in a store, which is made where it is not there. */
+/**
+ * Issues a token for each of the accounts `account 000000`, `account 000001`, … in a store, which
+ * is made where it is not there.
+ */
 export async function seedTokens(path: string, accounts: number): Promise<readonly string[]> {
-  const store = await openStore({ scheme: 'sqlite', path }, 'create', { randomBytes, note: () => {} })
+  const store = await openStore({ scheme: 'sqlite', path }, 'create', {
+    randomBytes,
+    note: () => {},
+  })
   const nowMs = Date.now()
   const numbers = Array.from({ length: accounts }, (_, number) => number)
   const tokens = numbers.map((number) => plainTokenFrom(randomBytes(32, `token ${number}`)))
@@ -28,7 +34,10 @@ export async function seedTokens(path: string, accounts: number): Promise<readon
   return tokens.map((token) => token.reveal())
 }
 
-/** Adds the plants with the numbers from `from` to `to` (excluded), so many of them in a row to each account. */
+/**
+ * Adds the plants with the numbers from `from` to `to` (excluded), so many of them in a row to each
+ * account.
+ */
 export function seedPlants(path: string, from: number, to: number, plantsOfAccount: number): void {
   const database = connect(path)
   database.exec('pragma synchronous = off')

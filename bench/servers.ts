@@ -50,15 +50,27 @@ async function startNew(store: string, environment: Environment = {}): Promise<B
 const tokenForm = /plants_\w{49}/
 
 /** The service on a store that holds tokens. */
-export function startService(store: string, environment: Environment = {}, ...options: readonly string[]): Promise<Started> {
-  return startServer([`${root}bin/plants`, 'serve', '--port', '0', '--store', store, ...options], environment)
+export function startService(
+  store: string,
+  environment: Environment = {},
+  ...options: readonly string[]
+): Promise<Started> {
+  return startServer(
+    [`${root}bin/plants`, 'serve', '--port', '0', '--store', store, ...options],
+    environment,
+  )
 }
 
 /** The service under the runtime's profiler, which writes what it found to a folder at the end. */
 export async function profiledService(path: string, folder: string): Promise<BenchServer> {
   const profiler = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
   const serve = ['serve', '--port', '0', '--store', `sqlite:${path}`, '--first-token']
-  const server = await startServer([`${root}scripts/bun`, ...profiler, `${root}src/main.ts`, ...serve])
+  const server = await startServer([
+    `${root}scripts/bun`,
+    ...profiler,
+    `${root}src/main.ts`,
+    ...serve,
+  ])
   return { ...server, token: await server.printed(tokenForm) }
 }
 
@@ -70,7 +82,9 @@ export const ceiling: Contender = {
 }
 
 /** None where they are not installed. */
-export const peers: readonly Contender[] = existsSync(`${root}bench/peers/node_modules`) ? allPeers.map(contenderOf) : []
+export const peers: readonly Contender[] = existsSync(`${root}bench/peers/node_modules`)
+  ? allPeers.map(contenderOf)
+  : []
 
 /** Those whose store is a file like the service's. */
 export const sqlitePeers = peers.filter(({ store }) => store === 'sqlite')
@@ -99,7 +113,10 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-async function startServer(command: readonly string[], environment: Environment = {}): Promise<Started> {
+async function startServer(
+  command: readonly string[],
+  environment: Environment = {},
+): Promise<Started> {
   const startedMs = performance.now()
   const child = spawn(...pinned(command, serverCore), {
     env: { ...process.env, ...environment },
@@ -111,7 +128,8 @@ async function startServer(command: readonly string[], environment: Environment 
   child.stdout?.on('data', (data) => {
     output += data
   })
-  const printed = (pattern: RegExp): Promise<string> => waitFor(child, () => pattern.exec(output)?.[0])
+  const printed = (pattern: RegExp): Promise<string> =>
+    waitFor(child, () => pattern.exec(output)?.[0])
   const url = (await printed(/listening on http:\S+/)).slice('listening on '.length)
   return {
     url,
@@ -140,11 +158,16 @@ async function waitFor(child: ChildProcess, found: () => string | undefined): Pr
 }
 
 function memoryMiB({ pid }: ChildProcess, field: 'VmRSS' | 'VmHWM'): number {
-  const [, kibibytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  const [, kibibytes] =
+    new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ??
+    []
   return Number(kibibytes) / 1024
 }
 
-/** Linux counts in hundredths of a second (proc_pid_stat(5): utime and stime, after the name in parentheses). */
+/**
+ * Linux counts in hundredths of a second (proc_pid_stat(5): utime and stime, after the name in
+ * parentheses).
+ */
 function processorMs({ pid }: ChildProcess): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

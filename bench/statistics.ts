@@ -2,7 +2,10 @@
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
-  const middle = sorted.slice(Math.floor((sorted.length - 1) / 2), Math.floor(sorted.length / 2) + 1)
+  const middle = sorted.slice(
+    Math.floor((sorted.length - 1) / 2),
+    Math.floor(sorted.length / 2) + 1,
+  )
   return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }
 
@@ -12,7 +15,10 @@ interface Rate {
 }
 
 /** What each of several rates is of the reference in the same round. */
-export function ratiosWithinRounds(rates: readonly Rate[], references: readonly Rate[]): readonly number[] {
+export function ratiosWithinRounds(
+  rates: readonly Rate[],
+  references: readonly Rate[],
+): readonly number[] {
   return rates.map(({ round, requestsPerSecond }) => {
     const reference = references.find((candidate) => candidate.round === round)
     return requestsPerSecond / (reference?.requestsPerSecond ?? Number.NaN)

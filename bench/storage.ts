@@ -1,6 +1,6 @@
-// The limit that the store sets: the same store and the same steps without HTTP, asked by as many callers
-// as there would be connections. parts/throughput.ts starts this as a process of its own, with an Order as
-// JSON; it prints a StorageResult.
+// The limit that the store sets: the same store and the same steps without HTTP, asked by as many
+// callers as there would be connections. parts/throughput.ts starts this as a process of its own,
+// with an Order as JSON; it prints a StorageResult.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,7 +23,10 @@ const account = 'account'
 const { workloads, callers, seconds } = JSON.parse(process.argv[2] ?? '') as StorageOrder
 const folder = mkdtempSync(join(tmpdir(), 'plants-storage-'))
 const randomBytes = (count: number): Uint8Array => new Uint8Array(count)
-const store = await openStore({ scheme: 'sqlite', path: join(folder, 'plants.db') }, 'create', { randomBytes, note: () => {} })
+const store = await openStore({ scheme: 'sqlite', path: join(folder, 'plants.db') }, 'create', {
+  randomBytes,
+  note: () => {},
+})
 
 /** Where the ids of a run begin; deletes begin where the creates before them did. */
 let base = firstBase
@@ -33,7 +36,8 @@ async function ask(workload: Workload, n: number): Promise<void> {
   const id = BigInt(base + number)
   const done =
     step.kind === 'create'
-      ? (await store.createPlant(account, { id, ...seededPlant, idempotencyKey: null })) === undefined
+      ? (await store.createPlant(account, { id, ...seededPlant, idempotencyKey: null })) ===
+        undefined
       : await store.deletePlant(account, id)
   if (!done) throw new Error(`${workload.name}: plant ${id} was not as it had to be`)
 }

@@ -1,5 +1,6 @@
-// scripts/bun bench/tableForms.ts: which form of SQLite's tables keeps small plants fast, alone and beside
-// plants of a megabyte of other accounts. Microseconds of processor time, medians of alternating rounds.
+// scripts/bun bench/tableForms.ts: which form of SQLite's tables keeps small plants fast, alone and
+// beside plants of a megabyte of other accounts. Microseconds of processor time, medians of
+// alternating rounds.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +21,8 @@ const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
 const keys = 'account text not null, id integer not null'
 const texts = 'name text not null, tag text'
-const range = 'where account = cast(? as text) and id between ? and ? order by id limit cast(? as integer)'
+const range =
+  'where account = cast(? as text) and id between ? and ? order by id limit cast(? as integer)'
 const one = 'where account = cast(? as text) and id = cast(? as integer)'
 
 type Create = (account: string, id: number, name: string) => void
@@ -36,7 +38,9 @@ function oneTable(options: string): Form {
     tables: `create table plants (${keys}, ${texts}, idempotency_key text, ${options}`,
     select: 'select id, name, tag from plants',
     creator: (database) => {
-      const create = database.prepare('insert into plants values (?, ?, ?, ?, null) on conflict do nothing')
+      const create = database.prepare(
+        'insert into plants values (?, ?, ?, ?, null) on conflict do nothing',
+      )
       return (account, id, name) => void create.run(account, id, name, 'indoor')
     },
   }
@@ -57,13 +61,22 @@ function twoTables(shortBytesMax: number): Form {
       select id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag
       from plants left join long_texts on number = long_text`,
     creator: (database) => {
-      const create = database.prepare('insert into plants values (?, ?, ?, ?, null, ?) on conflict do nothing')
+      const create = database.prepare(
+        'insert into plants values (?, ?, ?, ?, null, ?) on conflict do nothing',
+      )
       const keepText = database.prepare(
         'insert into long_texts (name, tag) select ?, ? where not exists (select 1 from plants where account = ? and id = ?)',
       )
       return (account, id, name) => {
         if (Buffer.byteLength(name) <= shortBytesMax) create.run(account, id, name, 'indoor', null)
-        else create.run(account, id, '', null, keepText.run(name, 'indoor', account, id).lastInsertRowid)
+        else
+          create.run(
+            account,
+            id,
+            '',
+            null,
+            keepText.run(name, 'indoor', account, id).lastInsertRowid,
+          )
       }
     },
   }
@@ -101,12 +114,16 @@ class Filled {
 
   #fill(large: boolean): void {
     this.#inBatches(plantsEach, (id) => {
-      for (let n = 0; n < accountsCount; n += 1) this.#create(`account ${n}`, id, 'Monstera deliciosa')
+      for (let n = 0; n < accountsCount; n += 1)
+        this.#create(`account ${n}`, id, 'Monstera deliciosa')
     })
     this.#inBatches(20, (id) => this.#create('long', id, 'n'.repeat(2000)))
     const name = 'n'.repeat(largeLength)
     // Accounts that sort just before and just behind the one that is asked.
-    if (large) this.#inBatches(largeCount, (id) => this.#create(id % 2 === 0 ? 'account 6~' : 'account 7~', id, name))
+    if (large)
+      this.#inBatches(largeCount, (id) =>
+        this.#create(id % 2 === 0 ? 'account 6~' : 'account 7~', id, name),
+      )
   }
 
   #measured(find: StatementSync): readonly Measured[] {
@@ -119,10 +136,30 @@ class Filled {
       ['list of 1,000', 10, () => this.#listed('account 7', 1000)],
       ['list of 20 of 2 kB', 20, () => this.#listed('long', 20)],
       ['find', 500, () => void find.get('account 7', 500)],
-      ['64 creates', 1, () => this.#inBatches(batchLength, (id) => this.#create('account 7', fresh(id), 'Monstera deliciosa'))],
-      ['64 deletes', 1, () => this.#inBatches(batchLength, (id) => void remove.run('account 7', fresh(id)))],
-      ['64 creates of 2 kB', 1, () => this.#inBatches(batchLength, (id) => this.#create('long', fresh(id), 'n'.repeat(2000)))],
-      ['64 deletes of 2 kB', 1, () => this.#inBatches(batchLength, (id) => void remove.run('long', fresh(id)))],
+      [
+        '64 creates',
+        1,
+        () =>
+          this.#inBatches(batchLength, (id) =>
+            this.#create('account 7', fresh(id), 'Monstera deliciosa'),
+          ),
+      ],
+      [
+        '64 deletes',
+        1,
+        () => this.#inBatches(batchLength, (id) => void remove.run('account 7', fresh(id))),
+      ],
+      [
+        '64 creates of 2 kB',
+        1,
+        () =>
+          this.#inBatches(batchLength, (id) => this.#create('long', fresh(id), 'n'.repeat(2000))),
+      ],
+      [
+        '64 deletes of 2 kB',
+        1,
+        () => this.#inBatches(batchLength, (id) => void remove.run('long', fresh(id))),
+      ],
     ]
     return steps.map(([step, times, once]) => ({ step, times, once, resultsUs: [] }))
   }
@@ -156,7 +193,11 @@ function processorUs({ times, once }: Measured): number {
 const folder = mkdtempSync(join(tmpdir(), 'plants-forms-'))
 try {
   const stores = Object.entries(forms).flatMap(([name, form], n) =>
-    [false, true].map((large) => ({ name, large, filled: new Filled(join(folder, `${n}${large}.db`), form, large) })),
+    [false, true].map((large) => ({
+      name,
+      large,
+      filled: new Filled(join(folder, `${n}${large}.db`), form, large),
+    })),
   )
   // The first round does not count: code is compiled, pages are read.
   for (let round = 0; round <= rounds; round += 1)
@@ -165,7 +206,9 @@ try {
         const us = processorUs(measured)
         if (round > 0) measured.resultsUs.push(us)
       }
-  console.log(`| form | beside large plants | ${stores[0]?.filled.steps.map(({ step }) => step).join(' | ')} |`)
+  console.log(
+    `| form | beside large plants | ${stores[0]?.filled.steps.map(({ step }) => step).join(' | ')} |`,
+  )
   for (const { name, large, filled } of stores) {
     const medians = filled.steps.map(({ resultsUs }) => median(resultsUs).toPrecision(3))
     console.log(`| ${name} | ${large ? 'yes' : 'no'} | ${medians.join(' | ')} |`)

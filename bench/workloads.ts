@@ -1,6 +1,10 @@
-// What the benchmark asks of a server. One declaration has three readers: wrk.ts, generator.ts and storage.ts.
+// What the benchmark asks of a server. One declaration has three readers: wrk.ts, generator.ts and
+// storage.ts.
 
-/** One request. Where `{id}` stands in its text, a number goes that no other request of its kind has. */
+/**
+ * One request. Where `{id}` stands in its text, a number goes that no other request of its kind
+ * has.
+ */
 export interface Step {
   readonly kind: 'create' | 'delete' | 'list'
   readonly target: string
@@ -19,7 +23,10 @@ export interface Workload {
 
 /** Ids of different runs are kept apart by their bases: more than a run can create. */
 export const baseStride = 10_000_000
-/** All ids from one before this have the same number of digits, so that a body with one has one length. Seeded plants come before them. */
+/**
+ * All ids from one before this have the same number of digits, so that a body with one has one
+ * length. Seeded plants come before them.
+ */
 export const firstBase = 1_000_000_001
 export const basesMax = 900
 
@@ -47,27 +54,47 @@ export const variedLists: Workload = {
   steps: Array.from({ length: 39 }, (_, index) => listOf(index + 1)),
 }
 export const listsOf1000: Workload = { name: 'lists of 1,000', steps: [listOf(1000)] }
-/** 70 % lists of 20, 20 % creates, 10 % deletes of other plants, so that no delete overtakes its create. */
+/**
+ * 70 % lists of 20, 20 % creates, 10 % deletes of other plants, so that no delete overtakes its
+ * create.
+ */
 export const mix: Workload = {
   name: 'mix',
-  steps: [...Array.from({ length: 7 }, () => listOf(20)), create, create, { ...remove, ofStock: true }],
+  steps: [
+    ...Array.from({ length: 7 }, () => listOf(20)),
+    create,
+    create,
+    { ...remove, ofStock: true },
+  ],
 }
 
 /** A request as it is sent, cut where the id goes; a request without one has a single part. */
-export function requestParts({ kind, target, body }: Step, host: string, token: string): readonly string[] {
+export function requestParts(
+  { kind, target, body }: Step,
+  host: string,
+  token: string,
+): readonly string[] {
   const method = { create: 'POST', delete: 'DELETE', list: 'GET' }[kind]
   const length = body?.replace('{id}', String(firstBase)).length
   const head = [
     `${method} ${target} HTTP/1.1`,
     `Host: ${host}`,
     `Authorization: Bearer ${token}`,
-    ...(length === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${length}`]),
+    ...(length === undefined
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${length}`]),
   ]
   return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`.split('{id}')
 }
 
-/** Which step is the n-th of a workload, counting from 0, and the number that its id has above the base. */
-export function stepAt({ steps }: Workload, n: number): { readonly step: Step; readonly number: number } {
+/**
+ * Which step is the n-th of a workload, counting from 0, and the number that its id has above the
+ * base.
+ */
+export function stepAt(
+  { steps }: Workload,
+  n: number,
+): { readonly step: Step; readonly number: number } {
   const step = steps[n % steps.length] as Step
   return { step, number: step.ofStock === true ? stockOffset + Math.floor(n / steps.length) : n }
 }

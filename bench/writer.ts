@@ -32,7 +32,10 @@ interface Measured {
   readonly delayP99Ms: number
 }
 
-async function measure(placement: (path: string) => Promise<Channel>, creators: number): Promise<Measured> {
+async function measure(
+  placement: (path: string) => Promise<Channel>,
+  creators: number,
+): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-writer-'))
   const path = join(folder, 'plants.db')
   prepareFile(path, { create: true })
@@ -44,13 +47,24 @@ async function measure(placement: (path: string) => Promise<Channel>, creators: 
   const create = async (): Promise<void> => {
     while (performance.now() < endMs) {
       created += 1
-      await store.createPlant('a', { id: BigInt(created), name: 'Monstera deliciosa', tag: 'indoor', idempotencyKey: null })
+      await store.createPlant('a', {
+        id: BigInt(created),
+        name: 'Monstera deliciosa',
+        tag: 'indoor',
+        idempotencyKey: null,
+      })
     }
   }
-  const [delays] = await Promise.all([watchDelays(endMs), ...Array.from({ length: creators }, create)])
+  const [delays] = await Promise.all([
+    watchDelays(endMs),
+    ...Array.from({ length: creators }, create),
+  ])
   await store.close()
   rmSync(folder, { recursive: true })
-  return { createsPerSecond: (created / roundMs) * 1000, delayP99Ms: delays[Math.floor(delays.length * 0.99)] ?? Number.NaN }
+  return {
+    createsPerSecond: (created / roundMs) * 1000,
+    delayP99Ms: delays[Math.floor(delays.length * 0.99)] ?? Number.NaN,
+  }
 }
 
 /** Takes a turn of the event loop every millisecond and sorts how much too late each came. */
@@ -67,7 +81,9 @@ async function watchDelays(endMs: number): Promise<number[]> {
 for (const creators of [1, 64]) {
   const results = { thread: [] as Measured[], inline: [] as Measured[] }
   for (let round = 0; round < rounds; round += 1) {
-    results.thread.push(await measure((path) => writerThread({ path, place: [] }, () => {}), creators))
+    results.thread.push(
+      await measure((path) => writerThread({ path, place: [] }, () => {}), creators),
+    )
     results.inline.push(await measure(inlineWriter, creators))
   }
   for (const [placement, measured] of Object.entries(results)) {

@@ -1,5 +1,5 @@
-// Loads a server with wrk (Debian package "wrk"): a closed loop, in which each connection asks again as
-// soon as it is answered. It shows how much a server can do.
+// Loads a server with wrk (Debian package "wrk"): a closed loop, in which each connection asks
+// again as soon as it is answered. It shows how much a server can do.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,10 @@ export interface Load {
 export interface Measured {
   readonly requests: number
   readonly requestsPerSecond: number
-  /** wrk corrects its latencies: to one that took longer than the mean it adds those that would have been due meanwhile. */
+  /**
+   * wrk corrects its latencies: to one that took longer than the mean it adds those that would have
+   * been due meanwhile.
+   */
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
@@ -31,22 +34,44 @@ export interface Measured {
 /** What of the programs that a benchmark needs is not there, as a sentence that says what to do. */
 export function missingTools(): string | undefined {
   const packages = { wrk: 'wrk', taskset: 'util-linux', curl: 'curl', cc: 'gcc libc6-dev' }
-  const missing = Object.entries(packages).filter(([tool]) => spawnSync('which', [tool]).status !== 0)
+  const missing = Object.entries(packages).filter(
+    ([tool]) => spawnSync('which', [tool]).status !== 0,
+  )
   if (missing.length === 0) return undefined
   const names = missing.map(([tool]) => tool).join(', ')
   return `The benchmark needs ${names}: on Debian, apt-get install ${missing.map(([, name]) => name).join(' ')}.`
 }
 
 /** Rejects where any answer was no success, because then nothing was measured. */
-export async function load({ url, tokens, workload, base, connections, seconds }: Load): Promise<Measured> {
+export async function load({
+  url,
+  tokens,
+  workload,
+  base,
+  connections,
+  seconds,
+}: Load): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
   const script = join(folder, 'load.lua')
   writeFileSync(script, lua(workload, new URL(url).host, tokens, base))
-  const options = ['-t1', `-c${connections}`, `-d${seconds}`, '--timeout', '10s', '--latency', '-s', script, url]
+  const options = [
+    '-t1',
+    `-c${connections}`,
+    `-d${seconds}`,
+    '--timeout',
+    '10s',
+    '--latency',
+    '-s',
+    script,
+    url,
+  ]
   try {
     return read(await runPinned(['wrk', ...options], loaderCore))
   } catch (cause) {
-    throw new Error(`${workload.name} from ${connections} connections: ${(cause as Error).message}`, { cause })
+    throw new Error(
+      `${workload.name} from ${connections} connections: ${(cause as Error).message}`,
+      { cause },
+    )
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -58,7 +83,10 @@ export async function stock({ workload, base, ...rest }: Omit<Load, 'seconds'>):
   await load({ ...rest, workload: creates, base: base + stockOffset, seconds: 1 })
 }
 
-/** stepAt, in Lua. done() prints what wrk measured as JSON, with every answer of 400 or above and every broken connection counted. */
+/**
+ * stepAt, in Lua. done() prints what wrk measured as JSON, with every answer of 400 or above and
+ * every broken connection counted.
+ */
 function lua({ steps }: Workload, host: string, tokens: readonly string[], base: number): string {
   const requestOf = (step: Step, token: string): string =>
     luaTable(requestParts(step, host, token).map((text) => JSON.stringify(text)))
@@ -89,8 +117,12 @@ function luaTable(items: readonly string[]): string {
 function read(output: string): Measured {
   const line = output.split('\n').find((candidate) => candidate.startsWith('{"requests"'))
   if (line === undefined) throw new Error(`wrk said nothing that can be read:\n${output}`)
-  const { requests, durationUs, bad, p50Us, p99Us, p999Us } = JSON.parse(line) as Record<string, number>
-  if (bad !== 0) throw new Error(`${bad} of ${requests} answers were no success; nothing was measured.`)
+  const { requests, durationUs, bad, p50Us, p99Us, p999Us } = JSON.parse(line) as Record<
+    string,
+    number
+  >
+  if (bad !== 0)
+    throw new Error(`${bad} of ${requests} answers were no success; nothing was measured.`)
   return {
     requests: Number(requests),
     requestsPerSecond: (Number(requests) / Number(durationUs)) * 1e6,

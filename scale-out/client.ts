@@ -30,7 +30,11 @@ export class HttpConnection {
     timeoutMs: number,
   ): Promise<HttpAnswer> {
     const socket = this.#open()
-    const lines = Object.entries({ ...headers, host: `${this.#host}:${this.#port}`, 'content-length': String(body.length) })
+    const lines = Object.entries({
+      ...headers,
+      host: `${this.#host}:${this.#port}`,
+      'content-length': String(body.length),
+    })
     const sent = `${method} ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
     try {
       const { answer, closes } = await exchange(socket, sent, timeoutMs)
@@ -72,8 +76,12 @@ function exchange(socket: Socket, sent: string, timeoutMs: number): Promise<Exch
       socket.off('data', onData).off('close', onClose)
       finish()
     }
-    const timer = setTimeout(() => settle(() => reject(new NoAnswer(`nothing within ${timeoutMs} ms`))), timeoutMs)
-    const onClose = (): void => settle(() => reject(new NoAnswer(`closed after ${received.length} characters`)))
+    const timer = setTimeout(
+      () => settle(() => reject(new NoAnswer(`nothing within ${timeoutMs} ms`))),
+      timeoutMs,
+    )
+    const onClose = (): void =>
+      settle(() => reject(new NoAnswer(`closed after ${received.length} characters`)))
     const onData = (data: unknown): void => {
       received += String(data)
       const exchanged = whole(received)
@@ -99,7 +107,8 @@ function whole(received: string): Exchanged | undefined {
 
 function bodyOf(head: string, rest: string, status: number): string | undefined {
   if (status === 204) return ''
-  if (head.includes('transfer-encoding: chunked')) return rest.endsWith('0\r\n\r\n') ? unchunked(rest) : undefined
+  if (head.includes('transfer-encoding: chunked'))
+    return rest.endsWith('0\r\n\r\n') ? unchunked(rest) : undefined
   const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0)
   return rest.length >= length ? rest.slice(0, length) : undefined
 }

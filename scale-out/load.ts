@@ -1,5 +1,5 @@
-// Load by clients that remember what they were told: creators of unique ids, deleters and readers of
-// what was acknowledged. It measures, and finds where an answer contradicts an earlier one.
+// Load by clients that remember what they were told: creators of unique ids, deleters and readers
+// of what was acknowledged. It measures, and finds where an answer contradicts an earlier one.
 import { type HttpAnswer, HttpConnection } from './client.ts'
 
 export interface LoadOptions {
@@ -70,9 +70,18 @@ export class Load {
   start(): void {
     const { creators, deleters, readers } = this.#options
     const work = [
-      ...Array.from({ length: creators }, () => (connection: HttpConnection) => this.#create(connection)),
-      ...Array.from({ length: deleters }, () => (connection: HttpConnection) => this.#delete(connection)),
-      ...Array.from({ length: readers }, () => (connection: HttpConnection) => this.#read(connection)),
+      ...Array.from(
+        { length: creators },
+        () => (connection: HttpConnection) => this.#create(connection),
+      ),
+      ...Array.from(
+        { length: deleters },
+        () => (connection: HttpConnection) => this.#delete(connection),
+      ),
+      ...Array.from(
+        { length: readers },
+        () => (connection: HttpConnection) => this.#read(connection),
+      ),
     ]
     this.begin()
     work.forEach((step, index) => void this.#clients.push(this.#client(step, index)))
@@ -94,7 +103,12 @@ export class Load {
   end(): Measures {
     this.#measureGap()
     const { lengthMs, endMs } = this.#gap
-    return { writeGapMs: lengthMs, writeGapEndMs: endMs, slowestMs: this.#slowestMs, answers: this.#answers }
+    return {
+      writeGapMs: lengthMs,
+      writeGapEndMs: endMs,
+      slowestMs: this.#slowestMs,
+      answers: this.#answers,
+    }
   }
 
   get contradictionCount(): number {
@@ -106,7 +120,11 @@ export class Load {
     const deletes = states.filter((state) => state === 'absent').length
     const present = states.filter((state) => state === 'present').length
     const never = states.filter((state) => state === 'never made').length
-    return { creates: present + deletes, deletes, unknown: Number(this.#nextId) - 1 - present - deletes - never }
+    return {
+      creates: present + deletes,
+      deletes,
+      unknown: Number(this.#nextId) - 1 - present - deletes - never,
+    }
   }
 
   losses(present: ReadonlySet<bigint>): Losses {
@@ -134,12 +152,19 @@ export class Load {
     this.#nextId += 1n
     const key = id % 2n === 0n ? { 'idempotency-key': `key-${id}` } : {}
     const body = `{"id":${id},"name":"${nameOf(id)}"}`
-    const { status, uncertain, earlier } = await this.#settled(connection, 'POST', '/plants', key, body)
+    const { status, uncertain, earlier } = await this.#settled(
+      connection,
+      'POST',
+      '/plants',
+      key,
+      body,
+    )
     if (status === 200) this.#created(id)
     else if (status === 409 && !(uncertain && id % 2n === 1n))
       this.#contradiction(`409 to the create of ${id}, which only we make${earlier}`)
     else if (status === 503 && !uncertain) this.#expected.set(id, 'never made')
-    else if (status !== 503 && status !== 0 && status !== 409) this.#contradiction(`${status} to a create`)
+    else if (status !== 503 && status !== 0 && status !== 409)
+      this.#contradiction(`${status} to a create`)
   }
 
   #created(id: bigint): void {
@@ -157,21 +182,37 @@ export class Load {
     const id = this.#toDelete.shift()
     if (id === undefined) return
     this.#expected.delete(id)
-    const { status, uncertain, earlier } = await this.#settled(connection, 'DELETE', `/plants/${id}`, {}, '')
+    const { status, uncertain, earlier } = await this.#settled(
+      connection,
+      'DELETE',
+      `/plants/${id}`,
+      {},
+      '',
+    )
     if (status === 204) {
       this.#expected.set(id, 'absent')
       this.#lookFor(id)
-    } else if (status === 404 && !uncertain) this.#contradiction(`404 to the delete of ${id}, which was acknowledged${earlier}`)
+    } else if (status === 404 && !uncertain)
+      this.#contradiction(`404 to the delete of ${id}, which was acknowledged${earlier}`)
     else if (status === 503 && !uncertain) this.#expected.set(id, 'present')
-    else if (status !== 503 && status !== 0 && status !== 404) this.#contradiction(`${status} to a delete`)
+    else if (status !== 503 && status !== 0 && status !== 404)
+      this.#contradiction(`${status} to a delete`)
   }
 
-  /** A list that begins at an id shows its plant where it was created, and not where it was deleted. */
+  /**
+   * A list that begins at an id shows its plant where it was created, and not where it was deleted.
+   */
   async #read(connection: HttpConnection): Promise<void> {
     const id = this.#lookedFor[Math.floor(Math.random() * this.#lookedFor.length)]
     const expected = id === undefined ? undefined : this.#expected.get(id)
     if (id === undefined || expected === undefined) return
-    const { status, body } = await this.#send(connection, 'GET', `/plants?limit=20&after=${cursorBefore(id)}`, {}, '')
+    const { status, body } = await this.#send(
+      connection,
+      'GET',
+      `/plants?limit=20&after=${cursorBefore(id)}`,
+      {},
+      '',
+    )
     if (status === 200) {
       const found = body.includes(`"${nameOf(id)}"`)
       if (found !== (expected === 'present'))
@@ -179,7 +220,10 @@ export class Load {
     } else if (status !== 503 && status !== 0) this.#contradiction(`${status} to a list`)
   }
 
-  /** Sends a write until it is answered otherwise than by a failure of the store; says whether an earlier attempt is in doubt. */
+  /**
+   * Sends a write until it is answered otherwise than by a failure of the store; says whether an
+   * earlier attempt is in doubt.
+   */
   async #settled(
     connection: HttpConnection,
     method: string,
@@ -192,10 +236,18 @@ export class Load {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.#send(connection, method, target, headers, body)
       if (answer.status === 200 || answer.status === 204) this.#measureGap()
-      const failed = answer.status === 503 || answer.status === 502 || answer.status === 504 || answer.status === 0
+      const failed =
+        answer.status === 503 ||
+        answer.status === 502 ||
+        answer.status === 504 ||
+        answer.status === 0
       if (!failed) return { status: answer.status, uncertain, earlier }
-      uncertain ||= answer.status !== 503 || !answer.body.includes('try again') || answer.body.includes('not known')
-      if (this.#stopping || attempt === attemptsMax) return { status: answer.status, uncertain, earlier }
+      uncertain ||=
+        answer.status !== 503 ||
+        !answer.body.includes('try again') ||
+        answer.body.includes('not known')
+      if (this.#stopping || attempt === attemptsMax)
+        return { status: answer.status, uncertain, earlier }
       earlier += `, after ${answer.status} ${answer.body}`
       await Bun.sleep(retryPauseMs * (0.5 + Math.random()))
     }
@@ -211,7 +263,9 @@ export class Load {
     const { token, timeoutMs } = this.#options
     const startedMs = performance.now()
     const all = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }
-    const answer = await connection.request(method, target, all, body, timeoutMs).catch(() => ({ status: 0, body: '' }))
+    const answer = await connection
+      .request(method, target, all, body, timeoutMs)
+      .catch(() => ({ status: 0, body: '' }))
     this.#slowestMs = Math.max(this.#slowestMs, performance.now() - startedMs)
     this.#answers.set(answer.status, (this.#answers.get(answer.status) ?? 0) + 1)
     return answer
@@ -226,7 +280,8 @@ export class Load {
 
   #contradiction(what: string): void {
     this.#contradictionCount += 1
-    if (this.contradictions.length < contradictionsMax) this.contradictions.push(`${new Date().toISOString()} ${what}`)
+    if (this.contradictions.length < contradictionsMax)
+      this.contradictions.push(`${new Date().toISOString()} ${what}`)
   }
 }
 
@@ -234,7 +289,9 @@ function nameOf(id: bigint): string {
   return `plant ${id}`
 }
 
-/** The cursor of a list that begins at this id, as Link headers carry it: eight bytes in base64url. */
+/**
+ * The cursor of a list that begins at this id, as Link headers carry it: eight bytes in base64url.
+ */
 function cursorBefore(id: bigint): string {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64BE(id - 1n)

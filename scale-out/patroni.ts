@@ -1,5 +1,6 @@
-// scripts/bun scale-out/patroni.ts [--kills N] [--freezes N] [--keep]: two services on a Patroni cluster, under
-// load, through a switchover, dead leaders and frozen ones; measures the gaps and counts what was lost.
+// scripts/bun scale-out/patroni.ts [--kills N] [--freezes N] [--keep]: two services on a Patroni
+// cluster, under load, through a switchover, dead leaders and frozen ones; measures the gaps and
+// counts what was lost.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -53,7 +54,9 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 function keepLogs(folder: string, services: readonly Running[]): void {
-  services.forEach(({ err }, index) => void writeFileSync(join(folder, `service${index + 1}.log`), err()))
+  services.forEach(
+    ({ err }, index) => void writeFileSync(join(folder, `service${index + 1}.log`), err()),
+  )
   tell(`the logs are in ${folder}`)
 }
 
@@ -72,9 +75,15 @@ async function measure(
   const events: Event[] = [await quiet(load)]
   events.push(await takeover('switchover', cluster, load, () => cluster.switchover()))
   for (let number = 1; number <= kills; number += 1)
-    events.push(await takeover(`leader killed (${number})`, cluster, load, (leader) => cluster.kill(leader)))
+    events.push(
+      await takeover(`leader killed (${number})`, cluster, load, (leader) => cluster.kill(leader)),
+    )
   for (let number = 1; number <= freezes; number += 1)
-    events.push(await takeover(`leader frozen (${number})`, cluster, load, async (leader) => cluster.freeze(leader)))
+    events.push(
+      await takeover(`leader frozen (${number})`, cluster, load, async (leader) =>
+        cluster.freeze(leader),
+      ),
+    )
   await load.stop()
   return await report(cluster, load, events, services)
 }
@@ -86,7 +95,11 @@ async function startServices(
 ): Promise<{ urls: readonly string[]; token: string }> {
   const leader = await leaderOf(cluster)
   await cluster.sql(leader, 'postgres', `create role plants login password '${password}'`)
-  await cluster.sql(leader, 'postgres', `create database ${database} owner plants encoding 'UTF8' template template0`)
+  await cluster.sql(
+    leader,
+    'postgres',
+    `create database ${database} owner plants encoding 'UTF8' template template0`,
+  )
   await cluster.sql(leader, 'postgres', 'create table probes (at timestamptz not null)')
   const hosts = cluster.nodes.map(({ port }) => `${host}:${port}`).join(',')
   const store = ['--store', `postgres://plants:${password}@${hosts}/${database}`]
@@ -94,7 +107,8 @@ async function startServices(
   if (migrated.code !== 0) throw new Error(`plants migrate failed: ${migrated.err}`)
   const issued = await run(['token', 'issue', '--account', 'load', ...store], folder)
   if (issued.code !== 0) throw new Error(`plants token issue failed: ${issued.err}`)
-  for (let number = 1; number <= 2; number += 1) services.push(start(['serve', '--port', '0', ...store], folder))
+  for (let number = 1; number <= 2; number += 1)
+    services.push(start(['serve', '--port', '0', ...store], folder))
   return { urls: await Promise.all(services.map(({ url }) => url)), token: issued.out.trim() }
 }
 
@@ -104,7 +118,10 @@ async function quiet(load: Load): Promise<Event> {
   return { name: 'nothing', measures: load.end() }
 }
 
-/** Does something to the leader, waits for its successor and for writes, and makes the cluster whole again. */
+/**
+ * Does something to the leader, waits for its successor and for writes, and makes the cluster whole
+ * again.
+ */
 async function takeover(
   name: string,
   cluster: PatroniCluster,
@@ -142,7 +159,10 @@ async function leaderOf(cluster: PatroniCluster): Promise<PatroniNode> {
 }
 
 /** When one of the nodes first took a write. */
-async function firstWriteMs(cluster: PatroniCluster, nodes: readonly PatroniNode[]): Promise<number> {
+async function firstWriteMs(
+  cluster: PatroniCluster,
+  nodes: readonly PatroniNode[],
+): Promise<number> {
   let takenMs: number | undefined
   const attempts = nodes.map((node) =>
     until('a node takes writes', takeoverMs, async () => {
@@ -165,11 +185,17 @@ async function report(
   events: readonly Event[],
   services: readonly Running[],
 ): Promise<number> {
-  const rows = await cluster.sql(await leaderOf(cluster), database, "select id from plants where account = 'load'")
+  const rows = await cluster.sql(
+    await leaderOf(cluster),
+    database,
+    "select id from plants where account = 'load'",
+  )
   const losses = load.losses(new Set(rows.map(({ id }) => BigInt(String(id)))))
   const answers = new Set(events.flatMap(({ measures }) => [...measures.answers.keys()]))
   const wrong = [...answers].filter((status) => !statusesAllowed.has(status))
-  const ended = services.filter(({ process }) => process.exitCode !== null || process.signalCode !== null)
+  const ended = services.filter(
+    ({ process }) => process.exitCode !== null || process.signalCode !== null,
+  )
   console.log(table(events))
   console.log(summary(load, losses, wrong, ended.length))
   const lost = losses.creates + losses.deletes + losses.denied
@@ -179,8 +205,16 @@ async function report(
 }
 
 function table(events: readonly Event[]): string {
-  const milliseconds = (lengthMs: number | undefined): string => (lengthMs === undefined ? '-' : lengthMs.toFixed(0))
-  const heads = ['event', 'database gap ms', 'service lag ms', 'write gap ms', 'slowest ms', 'answers']
+  const milliseconds = (lengthMs: number | undefined): string =>
+    lengthMs === undefined ? '-' : lengthMs.toFixed(0)
+  const heads = [
+    'event',
+    'database gap ms',
+    'service lag ms',
+    'write gap ms',
+    'slowest ms',
+    'answers',
+  ]
   const lines = events.map(({ name, measures, databaseGapMs, serviceLagMs }) => [
     name,
     milliseconds(databaseGapMs),
@@ -195,7 +229,11 @@ function table(events: readonly Event[]): string {
   const last = heads.length - 1
   return [heads, ...lines]
     .map((cells) =>
-      cells.map((cell, index) => (index === 0 ? cell.padEnd(20) : index === last ? `  ${cell}` : cell.padStart(16))).join(''),
+      cells
+        .map((cell, index) =>
+          index === 0 ? cell.padEnd(20) : index === last ? `  ${cell}` : cell.padStart(16),
+        )
+        .join(''),
     )
     .join('\n')
 }

@@ -4,7 +4,17 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { family, freePorts, host, isAlive, killFamilies, launch, missing, signal, until } from './processes.ts'
+import {
+  family,
+  freePorts,
+  host,
+  isAlive,
+  killFamilies,
+  launch,
+  missing,
+  signal,
+  until,
+} from './processes.ts'
 
 export interface PatroniNode {
   readonly name: string
@@ -31,7 +41,11 @@ const lagMaxBytes = 1_000_000
 
 /** What apt-get must install first, or undefined. */
 export function missingPackages(): string | undefined {
-  const packages: Readonly<Record<string, string>> = { patroni: 'patroni', etcd: 'etcd-server', etcdctl: 'etcd-client' }
+  const packages: Readonly<Record<string, string>> = {
+    patroni: 'patroni',
+    etcd: 'etcd-server',
+    etcdctl: 'etcd-client',
+  }
   const names = missing(Object.keys(packages)).map((program) => packages[program])
   if (programsFolder() === undefined) names.push('postgresql')
   return names.length === 0 ? undefined : `apt-get install ${names.join(' ')}`
@@ -59,7 +73,9 @@ export function versions(): string {
 function identity(): { uid: number; gid: number } | Record<string, never> {
   if (process.getuid?.() !== 0) return {}
   const fields = /^postgres:.*$/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[0].split(':')
-  return fields === undefined ? { uid: 65_534, gid: 65_534 } : { uid: Number(fields[2]), gid: Number(fields[3]) }
+  return fields === undefined
+    ? { uid: 65_534, gid: 65_534 }
+    : { uid: Number(fields[2]), gid: Number(fields[3]) }
 }
 
 export class PatroniCluster {
@@ -90,12 +106,17 @@ export class PatroniCluster {
   async start(): Promise<void> {
     this.#startEtcd()
     await until('etcd answers', 20_000, async () => {
-      const answer = await fetch(`http://${host}:${this.#etcdPorts[0]}/health`).catch(() => undefined)
+      const answer = await fetch(`http://${host}:${this.#etcdPorts[0]}/health`).catch(
+        () => undefined,
+      )
       return answer?.ok === true
     })
     for (const node of this.nodes) {
       makeFolder(node.folder)
-      writeFileSync(join(node.folder, 'patroni.yml'), JSON.stringify(configuration(node, this.#etcdPorts[0])))
+      writeFileSync(
+        join(node.folder, 'patroni.yml'),
+        JSON.stringify(configuration(node, this.#etcdPorts[0])),
+      )
       this.startNode(node)
     }
     await this.settled()
@@ -104,10 +125,16 @@ export class PatroniCluster {
   startNode(node: PatroniNode): void {
     if (this.#stopping) throw new Error('the cluster is being stopped')
     const command = ['patroni', join(node.folder, 'patroni.yml')]
-    this.#patronis.set(node, launch(command, join(this.#folder, `${node.name}.log`), surroundings(node.folder)))
+    this.#patronis.set(
+      node,
+      launch(command, join(this.#folder, `${node.name}.log`), surroundings(node.folder)),
+    )
   }
 
-  /** Resolves when every node is up, one leads and one follows it synchronously, and all three see it so. */
+  /**
+   * Resolves when every node is up, one leads and one follows it synchronously, and all three see
+   * it so.
+   */
   async settled(): Promise<void> {
     await until('the cluster is whole', settleMs, async () => {
       const views = await this.#views()
@@ -124,7 +151,8 @@ export class PatroniCluster {
   async switchover(): Promise<void> {
     const leader = await this.leader()
     const candidate = await this.#ofRole('sync_standby')
-    if (leader === undefined || candidate === undefined) throw new Error('there is nobody to switch to')
+    if (leader === undefined || candidate === undefined)
+      throw new Error('there is nobody to switch to')
     const answer = await fetch(`http://${host}:${leader.restPort}/switchover`, {
       method: 'POST',
       body: JSON.stringify({ leader: leader.name, candidate: candidate.name }),
@@ -175,7 +203,9 @@ export class PatroniCluster {
     // With a last word, unlike a power cut, so that PostgreSQL gives its shared memory back.
     const postmasters = this.nodes.flatMap(postmasterOf)
     signal(postmasters, 'SIGQUIT')
-    await until('PostgreSQL has ended', 10_000, () => !postmasters.some(isAlive)).catch(() => killFamilies(postmasters))
+    await until('PostgreSQL has ended', 10_000, () => !postmasters.some(isAlive)).catch(() =>
+      killFamilies(postmasters),
+    )
   }
 
   #startEtcd(): void {
@@ -192,7 +222,9 @@ export class PatroniCluster {
       'initial-advertise-peer-urls': peers,
       'initial-cluster': `etcd=${peers}`,
     }
-    const args = Object.entries({ ...options, 'enable-v2': true }).map(([name, value]) => `--${name}=${value}`)
+    const args = Object.entries({ ...options, 'enable-v2': true }).map(
+      ([name, value]) => `--${name}=${value}`,
+    )
     this.#etcd = launch(['etcd', ...args], join(this.#folder, 'etcd.log'), surroundings(folder))
   }
 
@@ -211,16 +243,22 @@ export class PatroniCluster {
 
   async #ofRole(role: string): Promise<PatroniNode | undefined> {
     const names = (await this.#views()).map((view) => nameOf(view, role))
-    return this.nodes.find(({ name }) => names.filter((each) => each === name).length > this.nodes.length / 2)
+    return this.nodes.find(
+      ({ name }) => names.filter((each) => each === name).length > this.nodes.length / 2,
+    )
   }
 
   /** The cluster as each node that answers sees it. */
   async #views(): Promise<readonly View[]> {
     const asked = this.nodes.map(async ({ restPort }) => {
-      const answer = await fetch(`http://${host}:${restPort}/cluster`, { signal: AbortSignal.timeout(2000) })
+      const answer = await fetch(`http://${host}:${restPort}/cluster`, {
+        signal: AbortSignal.timeout(2000),
+      })
       return ((await answer.json()) as { members: View }).members
     })
-    return (await Promise.allSettled(asked)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    return (await Promise.allSettled(asked)).flatMap((each) =>
+      each.status === 'fulfilled' ? [each.value] : [],
+    )
   }
 }
 
@@ -233,7 +271,9 @@ function isUp({ state }: Member): boolean {
 }
 
 function isWhole(view: View): boolean {
-  const near = view.every(({ role, lag }) => role === 'leader' || (typeof lag === 'number' && lag < lagMaxBytes))
+  const near = view.every(
+    ({ role, lag }) => role === 'leader' || (typeof lag === 'number' && lag < lagMaxBytes),
+  )
   return view.length === 3 && view.every(isUp) && near && nameOf(view, 'sync_standby') !== undefined
 }
 
@@ -244,7 +284,11 @@ function makeFolder(folder: string): void {
 }
 
 function surroundings(folder: string) {
-  return { ...identity(), cwd: folder, env: { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C.UTF-8', TZ: 'UTC' } }
+  return {
+    ...identity(),
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C.UTF-8', TZ: 'UTC' },
+  }
 }
 
 /** The server's process on a node, where one runs. */
@@ -261,10 +305,13 @@ function configuration(node: PatroniNode, etcdPort: number) {
     scope: 'plants',
     name: node.name,
     restapi: { listen: restAddress, connect_address: restAddress },
-    // By version 2 of its interface: through version 3, Patroni 3.0 lets a leader that was halted take its lease
-    // back from its successor without looking.
+    // By version 2 of its interface: through version 3, Patroni 3.0 lets a leader that was halted
+    // take its lease back from its successor without looking.
     etcd: { host: `${host}:${etcdPort}` },
-    bootstrap: { dcs: clusterSettings, initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'] },
+    bootstrap: {
+      dcs: clusterSettings,
+      initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'],
+    },
     postgresql: {
       listen: address,
       connect_address: address,
@@ -278,7 +325,10 @@ function configuration(node: PatroniNode, etcdPort: number) {
         rewind: { username: 'rewinder', password: superuser.password },
       },
       parameters: { unix_socket_directories: '', listen_addresses: host },
-      pg_hba: [`host replication replicator ${host}/32 scram-sha-256`, `host all all ${host}/32 scram-sha-256`],
+      pg_hba: [
+        `host replication replicator ${host}/32 scram-sha-256`,
+        `host all all ${host}/32 scram-sha-256`,
+      ],
     },
   }
 }

@@ -1,12 +1,19 @@
-// What a run starts and must end: programs with their descendants, free ports, and waiting with a bound.
+// What a run starts and must end: programs with their descendants, free ports, and waiting with a
+// bound.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 
 export const host = '127.0.0.1'
 
-/** Starts a program in a session of its own, so that an interrupt from the terminal reaches only us. */
-export function launch(command: readonly string[], logPath: string, options: SpawnOptions = {}): ChildProcess {
+/**
+ * Starts a program in a session of its own, so that an interrupt from the terminal reaches only us.
+ */
+export function launch(
+  command: readonly string[],
+  logPath: string,
+  options: SpawnOptions = {},
+): ChildProcess {
   const log = openSync(logPath, 'a')
   const [program = '', ...args] = command
   const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', log, log] })
@@ -36,9 +43,14 @@ export async function killFamilies(processIds: readonly number[]): Promise<void>
 
 /** A process and what descends from it. */
 export function family(processId: number): number[] {
-  const parents = new Map(readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [[Number(name), parentOf(name)]] : [])))
+  const parents = new Map(
+    readdirSync('/proc').flatMap((name) =>
+      /^\d+$/.test(name) ? [[Number(name), parentOf(name)]] : [],
+    ),
+  )
   const found = [processId]
-  for (const parent of found) for (const [child, its] of parents) if (its === parent) found.push(child)
+  for (const parent of found)
+    for (const [child, its] of parents) if (its === parent) found.push(child)
   return found
 }
 
@@ -81,7 +93,11 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-export async function until(what: string, timeoutMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
+export async function until(
+  what: string,
+  timeoutMs: number,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
@@ -92,21 +108,30 @@ export async function until(what: string, timeoutMs: number, holds: () => boolea
 /** Rejects when the user interrupts the run. */
 export function interrupted(): Promise<never> {
   return new Promise((_, reject) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => reject(new Error(`ended by ${name}`)))
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(name, () => reject(new Error(`ended by ${name}`)))
   })
 }
 
 /** The first argument after a flag, as a number within bounds. */
-export function countFlag(args: readonly string[], flag: string, otherwise: number, max: number): number {
+export function countFlag(
+  args: readonly string[],
+  flag: string,
+  otherwise: number,
+  max: number,
+): number {
   const at = args.indexOf(flag)
   if (at < 0) return otherwise
   const count = Number(args[at + 1])
-  if (!(Number.isInteger(count) && count >= 0 && count <= max)) throw new Error(`${flag} takes a number from 0 to ${max}`)
+  if (!(Number.isInteger(count) && count >= 0 && count <= max))
+    throw new Error(`${flag} takes a number from 0 to ${max}`)
   return count
 }
 
 /** Which of the programs are not there. */
 export function missing(programs: readonly string[]): string[] {
   const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin']
-  return programs.filter((program) => !folders.some((folder) => Bun.file(`${folder}/${program}`).size > 0))
+  return programs.filter(
+    (program) => !folders.some((folder) => Bun.file(`${folder}/${program}`).size > 0),
+  )
 }

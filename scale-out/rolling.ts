@@ -1,5 +1,6 @@
-// scripts/bun scale-out/rolling.ts [--rounds N] [--sigterm-only] [--config FILE]: two services on one
-// database behind HAProxy, restarted one after the other under load; counts the requests that failed.
+// scripts/bun scale-out/rolling.ts [--rounds N] [--sigterm-only] [--config FILE]: two services on
+// one database behind HAProxy, restarted one after the other under load; counts the requests that
+// failed.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -8,7 +9,16 @@ import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import { type Running, run, start } from '../test/support/process.ts'
 import { Load } from './load.ts'
-import { countFlag, freePorts, host, interrupted, killFamilies, launch, missing, until } from './processes.ts'
+import {
+  countFlag,
+  freePorts,
+  host,
+  interrupted,
+  killFamilies,
+  launch,
+  missing,
+  until,
+} from './processes.ts'
 
 interface Service {
   /** As haproxy.cfg names it. */
@@ -38,7 +48,9 @@ async function main(args: readonly string[]): Promise<number> {
     tell("This needs Debian's package: apt-get install haproxy")
     return 2
   }
-  const config = args.includes('--config') ? (args[args.indexOf('--config') + 1] ?? '') : join(import.meta.dir, 'haproxy.cfg')
+  const config = args.includes('--config')
+    ? (args[args.indexOf('--config') + 1] ?? '')
+    : join(import.meta.dir, 'haproxy.cfg')
   const folder = mkdtempSync(join(tmpdir(), 'plants-rolling-'))
   const services: Service[] = []
   const proxies: ChildProcess[] = []
@@ -55,11 +67,17 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-async function measure(setting: Setting, services: Service[], proxies: ChildProcess[]): Promise<number> {
+async function measure(
+  setting: Setting,
+  services: Service[],
+  proxies: ChildProcess[],
+): Promise<number> {
   const { folder, postgres, rounds } = setting
   const store = ['--store', postgres.url()]
   await succeeding(run(['migrate', ...store], folder))
-  const token = (await succeeding(run(['token', 'issue', '--account', 'load', ...store], folder))).trim()
+  const token = (
+    await succeeding(run(['token', 'issue', '--account', 'load', ...store], folder))
+  ).trim()
   const [proxyPort = 0, ...ports] = await freePorts(3)
   ports.forEach((port, index) => {
     const name = index === 0 ? 'one' : 'two'
@@ -67,12 +85,17 @@ async function measure(setting: Setting, services: Service[], proxies: ChildProc
   })
   await Promise.all(services.map(({ running }) => running.url))
   proxies.push(startProxy(setting, proxyPort, services))
-  await until('HAProxy has found both services', waitMs, async () => (await upServers(folder)).length === services.length)
+  await until(
+    'HAProxy has found both services',
+    waitMs,
+    async () => (await upServers(folder)).length === services.length,
+  )
 
   const load = new Load({ ...loadOptions, urls: [`http://${host}:${proxyPort}`], token })
   load.start()
   await Bun.sleep(quietMs)
-  for (let round = 1; round <= rounds; round += 1) for (const service of services) await restart(setting, service)
+  for (let round = 1; round <= rounds; round += 1)
+    for (const service of services) await restart(setting, service)
   const { answers, slowestMs } = load.end()
   await load.stop()
 
@@ -88,7 +111,10 @@ slowest: ${slowestMs.toFixed(0)} ms
 failed: ${failedCount}
 lost: ${losses.creates + losses.deletes + losses.denied}
 contradictions: ${load.contradictionCount}${load.contradictions.map((what) => `\n  ${what}`).join('')}`)
-  return failedCount + losses.creates + losses.deletes + losses.denied + load.contradictionCount === 0 ? 0 : 1
+  return failedCount + losses.creates + losses.deletes + losses.denied + load.contradictionCount ===
+    0
+    ? 0
+    : 1
 }
 
 async function succeeding(command: ReturnType<typeof run>): Promise<string> {
@@ -101,7 +127,11 @@ function startService({ folder, postgres }: Setting, port: number): Running {
   return start(['serve', '--port', String(port), '--store', postgres.url()], folder)
 }
 
-function startProxy({ folder, config }: Setting, proxyPort: number, services: readonly Service[]): ChildProcess {
+function startProxy(
+  { folder, config }: Setting,
+  proxyPort: number,
+  services: readonly Service[],
+): ChildProcess {
   const [one, two] = services.map(({ port }) => String(port))
   const env = {
     PATH: process.env['PATH'],
@@ -124,7 +154,11 @@ async function restart(setting: Setting, service: Service): Promise<void> {
   tell(`restarting ${service.name}`)
   if (draining) {
     await setState(folder, service, 'drain')
-    await until(`${service.name} has no requests`, waitMs, async () => (await requestsOf(folder, service)) === 0)
+    await until(
+      `${service.name} has no requests`,
+      waitMs,
+      async () => (await requestsOf(folder, service)) === 0,
+    )
   }
   service.running.process.kill('SIGTERM')
   const { code, err } = await service.running.finished
@@ -132,11 +166,17 @@ async function restart(setting: Setting, service: Service): Promise<void> {
   service.running = startService(setting, service.port)
   await service.running.url
   if (draining) await setState(folder, service, 'ready')
-  await until(`${service.name} is up again`, waitMs, async () => (await upServers(folder)).includes(service.name))
+  await until(`${service.name} is up again`, waitMs, async () =>
+    (await upServers(folder)).includes(service.name),
+  )
   await Bun.sleep(quietMs)
 }
 
-async function setState(folder: string, { name }: Service, state: 'drain' | 'ready'): Promise<void> {
+async function setState(
+  folder: string,
+  { name }: Service,
+  state: 'drain' | 'ready',
+): Promise<void> {
   const answer = await askProxy(
     folder,
     `set server plants/${name} state ${state}; set server plants/${name}-unready state ${state}`,

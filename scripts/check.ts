@@ -13,11 +13,21 @@ interface Step {
 }
 
 const steps: readonly Step[] = [
-  { name: 'format and lint', command: ['node_modules/.bin/biome', 'ci', '--error-on-warnings', '.'] },
+  {
+    name: 'format and lint',
+    command: ['node_modules/.bin/biome', 'ci', '--error-on-warnings', '.'],
+  },
   { name: 'types', command: ['node_modules/.bin/tsc', '--project', '.'] },
   {
     name: 'openapi.json',
-    command: [runtime, 'node_modules/@redocly/cli/bin/cli.js', 'lint', '--extends', 'recommended', 'openapi.json'],
+    command: [
+      runtime,
+      'node_modules/@redocly/cli/bin/cli.js',
+      'lint',
+      '--extends',
+      'recommended',
+      'openapi.json',
+    ],
   },
 ]
 
@@ -25,11 +35,25 @@ const testCommand = [runtime, 'test', '--timeout', '30000']
 const asked = process.argv.slice(2)
 const tests: Step = { name: 'tests', command: [...testCommand, ...asked] }
 
-/** What a client can see of the store, once more on the other one. The rest of the tests choose their store themselves. */
-const seenByClients = ['createPlant', 'deletePlant', 'listPlants', 'authentication', 'general', 'leaks']
+/**
+ * What a client can see of the store, once more on the other one. The rest of the tests choose
+ * their store themselves.
+ */
+const seenByClients = [
+  'createPlant',
+  'deletePlant',
+  'listPlants',
+  'authentication',
+  'general',
+  'leaks',
+]
 const testsOnPostgres: Step = {
   name: 'tests of the service on PostgreSQL',
-  command: [...testCommand, ...seenByClients.map((name) => `test/http/${name}.test.ts`), 'test/properties'],
+  command: [
+    ...testCommand,
+    ...seenByClients.map((name) => `test/http/${name}.test.ts`),
+    'test/properties',
+  ],
   environment: { PLANTS_TEST_STORE: 'postgres' },
 }
 
@@ -43,7 +67,10 @@ function run({ command, environment }: Step, live: boolean): Promise<Outcome> {
   const [program = '', ...args] = command
   // Redocly must neither report its use nor look for a newer version.
   const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
-  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...quiet, ...environment } })
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { ...process.env, ...quiet, ...environment },
+  })
   let output = ''
   const take = (data: Buffer): void => {
     output += data
@@ -69,7 +96,9 @@ for (const step of steps) {
   const outcome = await run(step, false)
   if (outcome.passed) passed += 1
   else failed += 1
-  console.log(`${outcome.passed ? 'ok  ' : 'FAIL'} ${step.name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`)
+  console.log(
+    `${outcome.passed ? 'ok  ' : 'FAIL'} ${step.name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`,
+  )
   if (!outcome.passed) console.log(outcome.output)
 }
 

@@ -1,4 +1,5 @@
-// Takes the pictures of the reference that the documentation shows: scripts/bun scripts/screenshots.ts
+// Takes the pictures of the reference that the documentation shows: scripts/bun
+// scripts/screenshots.ts
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
@@ -16,7 +17,12 @@ const pictures: Readonly<Record<string, BrowserContextOptions>> = {
   'reference-phone.png': { ...phone, colorScheme: 'light' },
 }
 
-async function take(browser: Browser, url: string, name: string, options: BrowserContextOptions): Promise<void> {
+async function take(
+  browser: Browser,
+  url: string,
+  name: string,
+  options: BrowserContextOptions,
+): Promise<void> {
   const context = await browser.newContext({ ...options, deviceScaleFactor: 1 })
   const page = await context.newPage()
   await page.route(`${shownOrigin}/**`, async (route) => {

@@ -4,7 +4,13 @@
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { accountLengthMax, labelLengthMax, type Scope, scopes, withoutTokens } from './domain/token.ts'
+import {
+  accountLengthMax,
+  labelLengthMax,
+  type Scope,
+  scopes,
+  withoutTokens,
+} from './domain/token.ts'
 import { Mistake, readStoreLocation, type StoreLocation } from './storeLocation.ts'
 
 interface Setting<Value> {
@@ -20,7 +26,12 @@ interface Setting<Value> {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const unitsMs: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
 const lifetimeMaxMs = 100 * 365 * 86_400_000
 
 export const settings = {
@@ -36,7 +47,9 @@ export const settings = {
     help: 'port to listen on; 0 takes a free one (default 8080)',
     variable: 'PLANTS_PORT',
     read: (text) =>
-      /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : new Mistake('a number from 0 to 65535'),
+      /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535
+        ? Number(text)
+        : new Mistake('a number from 0 to 65535'),
     otherwise: () => 8080,
   }),
   store: setting<StoreLocation>({
@@ -140,7 +153,8 @@ export function readSettings<Names extends SettingName>(
     if (text === undefined) return [name, otherwise()]
     const value = read(text, environment)
     const source = flagged === undefined ? variable : `--${name}`
-    if (value instanceof Mistake) problems.push(`${source} must be ${value.mustBe}, not ${quoted(text)}.`)
+    if (value instanceof Mistake)
+      problems.push(`${source} must be ${value.mustBe}, not ${quoted(text)}.`)
     return [name, value]
   })
   problems.push(...misspelledVariables(environment))
@@ -149,7 +163,10 @@ export function readSettings<Names extends SettingName>(
   // npm hands on the value of a flag that it has kept, as one argument too many.
   if (kept.length === 0) problems.push(...positionalProblems(positionalNames, given.positionals))
   if (problems.length > 0) throw new UsageProblems(problems)
-  return Object.freeze({ values: Object.freeze(Object.fromEntries(entries)), positionals: given.positionals })
+  return Object.freeze({
+    values: Object.freeze(Object.fromEntries(entries)),
+    positionals: given.positionals,
+  })
 }
 
 interface Given {
@@ -159,8 +176,16 @@ interface Given {
 }
 
 function readFlags(names: readonly SettingName[], args: readonly string[]): Given {
-  const options = Object.fromEntries(names.map((name) => [name, { type: takesValue(name) ? 'string' : 'boolean' }] as const))
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: takesValue(name) ? 'string' : 'boolean' }] as const),
+  )
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
   const flags = new Map<string, string>()
   const positionals: string[] = []
   const problems: string[] = []
@@ -182,7 +207,10 @@ function readFlags(names: readonly SettingName[], args: readonly string[]): Give
   return { flags, positionals, problems }
 }
 
-/** A flag with one dash, such as -port, is a row of letters to the parser; it is named as it was typed. */
+/**
+ * A flag with one dash, such as -port, is a row of letters to the parser; it is named as it was
+ * typed.
+ */
 function unknownFlag(typed: string, names: readonly SettingName[]): string {
   const [flag] = /^-+[A-Za-z][\w-]*/.exec(withoutTokens(typed)) ?? ['-']
   const meant = nearest(
@@ -194,16 +222,27 @@ function unknownFlag(typed: string, names: readonly SettingName[]): string {
 
 /** A variable that is nearly one of ours was meant to be that one. */
 function misspelledVariables(environment: Environment): string[] {
-  const known = Object.values(settings as Readonly<Record<string, Setting<unknown>>>).flatMap(({ variable }) => variable ?? [])
-  const ours = Object.keys(environment).filter((name) => name.startsWith('PLANTS_') && !known.includes(name))
+  const known = Object.values(settings as Readonly<Record<string, Setting<unknown>>>).flatMap(
+    ({ variable }) => variable ?? [],
+  )
+  const ours = Object.keys(environment).filter(
+    (name) => name.startsWith('PLANTS_') && !known.includes(name),
+  )
   return ours.flatMap((name) => {
     const meant = nearest(name, known)
     return meant === undefined ? [] : [`${name} is not known; did you mean ${meant}?`]
   })
 }
 
-/** Flags that were typed before the "--" of npm start. npm takes them for its own, and tells of them only in variables. */
-function keptByNpm(names: readonly SettingName[], positionals: readonly string[], environment: Environment): string[] {
+/**
+ * Flags that were typed before the "--" of npm start. npm takes them for its own, and tells of them
+ * only in variables.
+ */
+function keptByNpm(
+  names: readonly SettingName[],
+  positionals: readonly string[],
+  environment: Environment,
+): string[] {
   if (environment['npm_lifecycle_event'] !== 'start') return []
   const kept = names.flatMap((name) => {
     const value = environment[`npm_config_${name.replaceAll('-', '_')}`]
@@ -213,7 +252,10 @@ function keptByNpm(names: readonly SettingName[], positionals: readonly string[]
     if (!takesValue(name))
       return `npm kept --${name} for itself; write: npm start -- --${name}${value === 'true' ? '' : '=false'}`
     const typed = value !== 'true' ? value : kept.length === 1 ? positionals[0] : undefined
-    const shown = typed !== undefined && /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://') ? typed : placeholderOf(name)
+    const shown =
+      typed !== undefined && /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://')
+        ? typed
+        : placeholderOf(name)
     return `npm kept --${name} for itself; write: npm start -- --${name} ${shown}`
   })
 }
@@ -228,7 +270,9 @@ function takesValue(name: SettingName): boolean {
 
 function positionalProblems(expected: readonly string[], found: readonly string[]): string[] {
   const missing = expected.slice(found.length).map((name) => `${name} is missing.`)
-  const excess = found.slice(expected.length).map((text) => `${quoted(text)} is one argument too many.`)
+  const excess = found
+    .slice(expected.length)
+    .map((text) => `${quoted(text)} is one argument too many.`)
   return [...missing, ...excess]
 }
 
@@ -238,7 +282,9 @@ function setting<Value>(declared: Setting<Value>): Setting<Value> {
 
 function readHost(text: string): string | Mistake {
   if (/^[0-9A-Za-z._-]+$/.test(text) || isIPv6(text)) return text
-  return new Mistake('an IP address or a host name alone, without brackets, scheme or port (see --port)')
+  return new Mistake(
+    'an IP address or a host name alone, without brackets, scheme or port (see --port)',
+  )
 }
 
 function readSwitch(text: string): boolean | Mistake {
@@ -249,17 +295,23 @@ function readSwitch(text: string): boolean | Mistake {
 function readScopes(text: string): readonly Scope[] | Mistake {
   const named = new Set(text.split(',').map((part) => part.trim()))
   const known = scopes.filter((scope) => named.has(scope))
-  return known.length === named.size ? known : new Mistake(`one or more of ${scopes.join(', ')}, separated by commas`)
+  return known.length === named.size
+    ? known
+    : new Mistake(`one or more of ${scopes.join(', ')}, separated by commas`)
 }
 
 function readLifetimeMs(text: string): number | Mistake {
   const [, amount, unit] = /^([1-9][0-9]{0,9})([smhd])$/.exec(text) ?? []
   const lifetimeMs = Number(amount) * (unitsMs[unit ?? ''] ?? Number.NaN)
-  return lifetimeMs <= lifetimeMaxMs ? lifetimeMs : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
+  return lifetimeMs <= lifetimeMaxMs
+    ? lifetimeMs
+    : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
 }
 
 function readAccount(text: string): string | Mistake {
-  return /^\s|\s$/.test(text) ? new Mistake('without white space at either end') : readText(text, 1, accountLengthMax)
+  return /^\s|\s$/.test(text)
+    ? new Mistake('without white space at either end')
+    : readText(text, 1, accountLengthMax)
 }
 
 function readText(text: string, min: number, max: number): string | Mistake {
@@ -273,7 +325,9 @@ function readText(text: string, min: number, max: number): string | Mistake {
 const shownMax = 100
 
 function shortened(text: string): string {
-  return text.length > shownMax ? `${[...text.slice(0, 2 * shownMax)].slice(0, shownMax).join('')}…` : text
+  return text.length > shownMax
+    ? `${[...text.slice(0, 2 * shownMax)].slice(0, shownMax).join('')}…`
+    : text
 }
 
 /** What somebody typed, as it is repeated in a refusal. */
@@ -292,7 +346,10 @@ export function nearest(typed: string, known: readonly string[]): string | undef
 /** Shorter words are near to too many others. */
 const lengthOfOneEdit = 4
 
-/** Whether so many edits make one word of the other: a letter more, less or another, or two neighbours swapped. */
+/**
+ * Whether so many edits make one word of the other: a letter more, less or another, or two
+ * neighbours swapped.
+ */
 function isWithin(edits: number, one: string, other: string): boolean {
   if (one === other) return true
   if (edits === 0) return false

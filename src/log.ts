@@ -2,7 +2,10 @@
 // text on a terminal. A line costs the request a string; the writing happens elsewhere, in bulk.
 import { write } from 'node:fs'
 
-/** A request while it is under way. `client` is an address, `route` the path template, `account` who was recognised. */
+/**
+ * A request while it is under way. `client` is an address, `route` the path template, `account` who
+ * was recognised.
+ */
 export interface RequestEntry {
   readonly startedMs: number
   readonly requestId: string
@@ -13,8 +16,15 @@ export interface RequestEntry {
 }
 
 export interface Log {
-  /** One line when a request has ended. `status` is absent if nothing was sent, `complete` is false if the answer broke off. */
-  request(entry: RequestEntry, status: number | undefined, ending: { readonly bytes: number; readonly complete: boolean }): void
+  /**
+   * One line when a request has ended. `status` is absent if nothing was sent, `complete` is false
+   * if the answer broke off.
+   */
+  request(
+    entry: RequestEntry,
+    status: number | undefined,
+    ending: { readonly bytes: number; readonly complete: boolean },
+  ): void
   /** What went wrong, with its cause, for the operator alone. */
   failure(message: string, details: { readonly requestId?: string; readonly cause: unknown }): void
   /** Something the operator should look at, with what caused it. */
@@ -44,7 +54,9 @@ export function openLog(target: LogTarget, nowMs: () => number): Log {
   const lines = new LineWriter(target.descriptor, (dropped) =>
     formatNote(`${dropped} log lines were dropped because their reader was behind`),
   )
-  const { formatRequest, formatFailure, formatWarning, formatNote } = target.terminal ? plainFormat(nowMs) : jsonFormat(nowMs)
+  const { formatRequest, formatFailure, formatWarning, formatNote } = target.terminal
+    ? plainFormat(nowMs)
+    : jsonFormat(nowMs)
   return {
     request: (entry, status, ending) => lines.add(formatRequest(entry, status, ending)),
     failure: (message, details) => lines.add(formatFailure(message, details)),
@@ -64,14 +76,20 @@ interface Format {
 function jsonFormat(nowMs: () => number): Format {
   const time = clockText(nowMs)
   return {
-    // Written out because a line is paid for by every request: only what a client chose needs escaping.
-    formatRequest: ({ startedMs, requestId, method, client, route, account }, status, { bytes, complete }) =>
+    // Written out because a line is paid for by every request: only what a client chose needs
+    // escaping.
+    formatRequest: (
+      { startedMs, requestId, method, client, route, account },
+      status,
+      { bytes, complete },
+    ) =>
       `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status ?? null},` +
       `"durationMs":${durationMs(startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
       `${complete ? '' : ',"complete":false'}}\n`,
     formatFailure: (message, { requestId, cause }) =>
       line({ time: time(), level: 'error', message, requestId, cause: describe(cause) }),
-    formatWarning: (message, cause) => line({ time: time(), level: 'warn', message, cause: reasons(cause) }),
+    formatWarning: (message, cause) =>
+      line({ time: time(), level: 'warn', message, cause: reasons(cause) }),
     formatNote: (message) => line({ time: time(), level: 'info', message }),
   }
 }
@@ -84,7 +102,8 @@ function plainFormat(nowMs: () => number): Format {
       `${account === undefined ? '' : ` ${printable(account)}`} ${client ?? ''}${complete ? '' : ' (broken off)'}\n`,
     formatFailure: (message, { requestId, cause }) =>
       `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
-    formatWarning: (message, cause) => `${time()} warning: ${printable([message, reasons(cause)].filter(Boolean).join(' '))}\n`,
+    formatWarning: (message, cause) =>
+      `${time()} warning: ${printable([message, reasons(cause)].filter(Boolean).join(' '))}\n`,
     formatNote: (message) => `${time()} ${printable(message)}\n`,
   }
 }
@@ -92,8 +111,8 @@ function plainFormat(nowMs: () => number): Format {
 /** The time of day where the reader is, to the millisecond. */
 function localTime(nowMs: number): string {
   const now = new Date(nowMs)
-  const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map((part) =>
-    String(part).padStart(2, '0'),
+  const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map(
+    (part) => String(part).padStart(2, '0'),
   )
   return `${hours}:${minutes}:${seconds}.${String(now.getMilliseconds()).padStart(3, '0')}`
 }
@@ -130,12 +149,18 @@ function durationMs(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 1000) / 1000
 }
 
-/** What acts on a terminal rather than being shown: control characters, those that turn the direction of text, line ends. */
+/**
+ * What acts on a terminal rather than being shown: control characters, those that turn the
+ * direction of text, line ends.
+ */
 const acting = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 /** Text as it may be shown on a terminal, on one line. */
 export function printable(text: string): string {
-  return text.replace(acting, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(
+    acting,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** An error's message and those of its causes, on one line and without stacks. */
@@ -152,7 +177,9 @@ export function describe(cause: unknown): string {
   return cause.cause === undefined ? stack : `${stack}\nbecause of ${describe(cause.cause)}`
 }
 
-/** Writes lines in bulk, off the event loop, one write at a time; bounded where the reader is slow. */
+/**
+ * Writes lines in bulk, off the event loop, one write at a time; bounded where the reader is slow.
+ */
 class LineWriter {
   readonly #descriptor: number
   readonly #droppedLine: (dropped: number) => string

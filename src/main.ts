@@ -35,10 +35,14 @@ function write(descriptor: number, text: string): void {
   }
 }
 
-/** nohup starts a program with SIGHUP ignored, and a handler would undo that. Linux tells of it; elsewhere it is not known. */
+/**
+ * nohup starts a program with SIGHUP ignored, and a handler would undo that. Linux tells of it;
+ * elsewhere it is not known.
+ */
 function hangUpIsIgnored(): boolean {
   try {
-    const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+    const [, mask] =
+      /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
     return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
   } catch {
     return false

@@ -44,7 +44,10 @@ export interface Service {
 /** Whether a store that is not there yet may be made. */
 export type StoreUse = 'create' | 'existing'
 
-/** A command that concerns every plant or token may work for an hour; a request, and what is like one, must be done in seconds. */
+/**
+ * A command that concerns every plant or token may work for an hour; a request, and what is like
+ * one, must be done in seconds.
+ */
 export type Patience = 'of a request' | 'of a command'
 
 export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
@@ -59,7 +62,11 @@ export interface StoreSurroundings extends Pick<Surroundings, 'randomBytes'> {
 }
 
 /** Rejects with a sentence for the operator where the store cannot be used. */
-export function openStore(location: StoreLocation, use: StoreUse, surroundings: StoreSurroundings): Promise<Store> {
+export function openStore(
+  location: StoreLocation,
+  use: StoreUse,
+  surroundings: StoreSurroundings,
+): Promise<Store> {
   if (location.scheme === 'postgres') {
     const deadlines = surroundings.patience === 'of a command' ? commandDeadlines : requestDeadlines
     return openPostgresStore(location, { ...surroundings, deadlines })
@@ -67,7 +74,10 @@ export function openStore(location: StoreLocation, use: StoreUse, surroundings: 
   return openSqliteStore(location.path, { create: use === 'create', ...surroundings })
 }
 
-/** The store as a command uses it: what fails says so in a sentence for the operator, which names the store and the cause. */
+/**
+ * The store as a command uses it: what fails says so in a sentence for the operator, which names
+ * the store and the cause.
+ */
 export function forOperator(store: Store, location: StoreLocation): Store {
   const refuse = (error: unknown): never => {
     throw explained(error, location)
@@ -91,8 +101,11 @@ export function forOperator(store: Store, location: StoreLocation): Store {
 function explained(error: unknown, location: StoreLocation): unknown {
   if (!(error instanceof Failure) || error.cause === undefined) return error
   const refused =
-    location.scheme === 'postgres' ? postgresRefusal(location, error.cause) : sqliteRefusal(location.path, error.cause)
-  if (error.refusal === 'outcome-unknown') refused.message += ' Whether the write was done is not known.'
+    location.scheme === 'postgres'
+      ? postgresRefusal(location, error.cause)
+      : sqliteRefusal(location.path, error.cause)
+  if (error.refusal === 'outcome-unknown')
+    refused.message += ' Whether the write was done is not known.'
   return refused
 }
 
@@ -103,17 +116,25 @@ export function isRefusal(error: unknown): error is Error {
 
 /**
  * Brings a store to this version's schema and resolves to the statements that were needed; where
- * `onlyLook` it carries out none. Undefined for an embedded store, which is brought there whenever it is opened.
+ * `onlyLook` it carries out none. Undefined for an embedded store, which is brought there whenever
+ * it is opened.
  */
-export async function migrateStore(location: StoreLocation, onlyLook: boolean): Promise<readonly string[] | undefined> {
+export async function migrateStore(
+  location: StoreLocation,
+  onlyLook: boolean,
+): Promise<readonly string[] | undefined> {
   return location.scheme === 'postgres' ? await migratePostgresStore(location, onlyLook) : undefined
 }
 
 /** Starts a service; once this resolves, it answers. Rejects with a sentence for the operator. */
-export async function startService(config: ServiceConfig, surroundings: ServiceSurroundings): Promise<Service> {
+export async function startService(
+  config: ServiceConfig,
+  surroundings: ServiceSurroundings,
+): Promise<Service> {
   const { log, nowMs, randomBytes, limits = defaultLimits } = surroundings
   const pages = loadPages()
-  // It listens first, so that a port which is taken leaves no new store behind. Requests wait until the store is open.
+  // It listens first, so that a port which is taken leaves no new store behind. Requests wait until
+  // the store is open.
   const opened = Promise.withResolvers<void>()
   let answer: Answer = async (request, connections) => {
     await opened.promise
@@ -121,7 +142,11 @@ export async function startService(config: ServiceConfig, surroundings: ServiceS
   }
   const listenOptions = { ...config, idleSeconds: limits.idleSeconds }
   const server = listen(listenOptions, (request, connections) => answer(request, connections), log)
-  const store = await openStore(config.store, 'create', { randomBytes, note: log.note, warn: log.warn }).catch(async (error) => {
+  const store = await openStore(config.store, 'create', {
+    randomBytes,
+    note: log.note,
+    warn: log.warn,
+  }).catch(async (error) => {
     await server.cut()
     throw error
   })

@@ -7,7 +7,9 @@ export type StoreLocation = SqliteLocation | PostgresLocation
 
 export interface SqliteLocation {
   readonly scheme: 'sqlite'
-  /** Absolute, so that every sentence and every command to paste names the same file in any folder. */
+  /**
+   * Absolute, so that every sentence and every command to paste names the same file in any folder.
+   */
   readonly path: string
 }
 
@@ -20,9 +22,14 @@ export interface PostgresLocation {
   /** The parameters of its URL as they were given; none of them is a secret. */
   readonly query: string
   readonly sslMode: SslMode
-  /** Certificates, in PEM, that the server's must descend from; absent: those that the system trusts. */
+  /**
+   * Certificates, in PEM, that the server's must descend from; absent: those that the system
+   * trusts.
+   */
   readonly rootCertificates: string | undefined
-  /** Which of the hosts take writes: one of them at a time, which must be found, or each of them. */
+  /**
+   * Which of the hosts take writes: one of them at a time, which must be found, or each of them.
+   */
   readonly writableHosts: 'primary' | 'any'
   /** Most connections of this process to a host that are in use at once. */
   readonly connectionsMax: number
@@ -62,11 +69,18 @@ export function readStoreLocation(text: string, environment: Environment): Store
   if (path.endsWith('/')) return new Mistake(`sqlite:FILE, such as sqlite:${path}plants.db`)
   const plainPath = path.replace(/^(?:\/\/|file:)/, '').replace(/\?.*$/s, '')
   if (plainPath !== path)
-    return new Mistake(`sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:${plainPath}`)
-  if (path.startsWith('~')) return new Mistake('sqlite:FILE with the name of your folder written out: "~" has no meaning here')
+    return new Mistake(
+      `sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:${plainPath}`,
+    )
+  if (path.startsWith('~'))
+    return new Mistake(
+      'sqlite:FILE with the name of your folder written out: "~" has no meaning here',
+    )
   if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path: resolve(path) }
   const mustBe =
-    path === '' ? knownForms : 'the sqlite:FILE of a real file, since a store in memory would lose what was acknowledged'
+    path === ''
+      ? knownForms
+      : 'the sqlite:FILE of a real file, since a store in memory would lose what was acknowledged'
   return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
 }
 
@@ -97,14 +111,19 @@ type Parameters = Partial<Record<(typeof parameterNames)[number], string>>
 function readPostgres(text: string, environment: Environment): PostgresLocation | Mistake {
   const parts = urlForm.exec(text)?.groups
   const wrong: string[] = []
-  if (parts === undefined) return new Mistake('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
+  if (parts === undefined)
+    return new Mistake('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
   const query = parts['query'] ?? ''
   const parameters = readParameters(query, environment, wrong)
   const user = decoded(parts['user'], wrong) || environment['PGUSER'] || ''
   if (user === '') wrong.push('that names a user (USER@HOST, or PGUSER)')
   const database = decoded(parts['database'], wrong) || environment['PGDATABASE'] || user
   const password = decoded(parts['password'], wrong) || environment['PGPASSWORD']
-  const hosts = readHosts(parts['hosts'] || environment['PGHOST'] || 'localhost', environment['PGPORT'], wrong)
+  const hosts = readHosts(
+    parts['hosts'] || environment['PGHOST'] || 'localhost',
+    environment['PGPORT'],
+    wrong,
+  )
   const passwords = password === undefined ? readPasswordFile(environment, wrong) : () => password
   const location: PostgresLocation = {
     scheme: 'postgres',
@@ -123,7 +142,10 @@ function readParameters(query: string, environment: Environment, wrong: string[]
   const parameters: Parameters = {}
   for (const [name, value] of new URLSearchParams(query)) {
     const known = parameterNames.find((parameter) => parameter === name)
-    if (known === undefined) wrong.push(`without the parameter ${name.slice(0, 30)}; known are ${parameterNames.join(', ')}`)
+    if (known === undefined)
+      wrong.push(
+        `without the parameter ${name.slice(0, 30)}; known are ${parameterNames.join(', ')}`,
+      )
     else parameters[known] = value
   }
   return {
@@ -137,7 +159,9 @@ function readParameters(query: string, environment: Environment, wrong: string[]
 }
 
 function nonEmpty(given: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value ? [[name, value]] : [])))
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value ? [[name, value]] : [])),
+  )
 }
 
 function decoded(part: string | undefined, wrong: string[]): string {
@@ -151,28 +175,46 @@ function decoded(part: string | undefined, wrong: string[]): string {
 
 const portDefault = 5432
 
-function readHosts(text: string, portOtherwise: string | undefined, wrong: string[]): { host: string; port: number }[] {
+function readHosts(
+  text: string,
+  portOtherwise: string | undefined,
+  wrong: string[],
+): { host: string; port: number }[] {
   const portsOtherwise = portOtherwise?.split(',') ?? []
   return text.split(',').map((each, index) => {
-    const [, bracketed, plain, portText] = /^(?:\[([^\]]+)\]|([^:@[\]\s]+))(?::([0-9]*))?$/.exec(each) ?? []
+    const [, bracketed, plain, portText] =
+      /^(?:\[([^\]]+)\]|([^:@[\]\s]+))(?::([0-9]*))?$/.exec(each) ?? []
     const host = decoded(bracketed ?? plain, wrong)
     // As libpq has it: PGPORT names one port for all, or one for each.
     const port = Number(portText || portsOtherwise[index] || portsOtherwise[0] || portDefault)
-    if (host === '') wrong.push('whose hosts are HOST or HOST:PORT, separated by commas, after a password without bare @, / or :')
+    if (host === '')
+      wrong.push(
+        'whose hosts are HOST or HOST:PORT, separated by commas, after a password without bare @, / or :',
+      )
     if (!(Number.isInteger(port) && port >= 1 && port <= 65_535))
       wrong.push('whose ports (or PGPORT) are numbers from 1 to 65535')
     return { host, port }
   })
 }
 
-function oneOf<Value extends string>(values: readonly Value[], name: string, text: string, wrong: string[]): Value {
+function oneOf<Value extends string>(
+  values: readonly Value[],
+  name: string,
+  text: string,
+  wrong: string[],
+): Value {
   const value = values.find((each) => each === text)
   if (value === undefined) wrong.push(`whose ${name} is one of ${values.join(', ')}`)
   return value ?? (values[0] as Value)
 }
 
 function readWritableHosts(text: string | undefined, wrong: string[]): 'primary' | 'any' {
-  const value = oneOf(['primary', 'read-write', 'any'], 'target_session_attrs', text ?? 'primary', wrong)
+  const value = oneOf(
+    ['primary', 'read-write', 'any'],
+    'target_session_attrs',
+    text ?? 'primary',
+    wrong,
+  )
   return value === 'any' ? 'any' : 'primary'
 }
 
@@ -184,7 +226,10 @@ function readConnectionsMax(text: string | undefined, wrong: string[]): number {
   return Number(text)
 }
 
-/** A mode that would verify nothing, or anybody's certificate, is refused where something was to be verified. */
+/**
+ * A mode that would verify nothing, or anybody's certificate, is refused where something was to be
+ * verified.
+ */
 function readTrust(
   { sslmode, sslrootcert }: Parameters,
   wrong: string[],
@@ -209,7 +254,12 @@ function readCertificates(path: string | undefined, wrong: string[]): string | u
   return undefined
 }
 
-type PasswordOf = (of: { host: string; port: number; database: string; user: string }) => string | undefined
+type PasswordOf = (of: {
+  host: string
+  port: number
+  database: string
+  user: string
+}) => string | undefined
 
 /** The password file: https://www.postgresql.org/docs/current/libpq-pgpass.html */
 function readPasswordFile(environment: Environment, wrong: string[]): PasswordOf {
@@ -229,9 +279,15 @@ function passwordOf(text: string): PasswordOf {
   const entries = text
     .split(/\r?\n/)
     .filter((line) => !line.startsWith('#'))
-    .map((line) => [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) => field.replace(/\\(.)/g, '$1')))
+    .map((line) =>
+      [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) =>
+        field.replace(/\\(.)/g, '$1'),
+      ),
+    )
   return ({ host, port, database, user }) => {
     const wanted = [host, String(port), database, user]
-    return entries.find((fields) => wanted.every((value, index) => fields[index] === '*' || fields[index] === value))?.[4]
+    return entries.find((fields) =>
+      wanted.every((value, index) => fields[index] === '*' || fields[index] === value),
+    )?.[4]
   }
 }

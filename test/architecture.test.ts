@@ -4,7 +4,11 @@ import { readFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { Glob } from 'bun'
 
-const sources = new Map([...new Glob('src/**/*.{ts,js}').scanSync()].sort().map((path) => [path, readFileSync(path, 'utf8')]))
+const sources = new Map(
+  [...new Glob('src/**/*.{ts,js}').scanSync()]
+    .sort()
+    .map((path) => [path, readFileSync(path, 'utf8')]),
+)
 
 /** The room of a file: its folder under src, or the file itself where it stands alone. */
 function roomOf(path: string): string {
@@ -19,7 +23,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   main: ['cli'],
   cli: ['config', 'service', 'domain', 'log', 'storeLocation'],
   config: ['domain', 'storeLocation'],
-  service: ['config', 'domain', 'http', 'log', 'storeLocation', 'stores', 'stores/sqlite', 'stores/postgres'],
+  service: [
+    'config',
+    'domain',
+    'http',
+    'log',
+    'storeLocation',
+    'stores',
+    'stores/sqlite',
+    'stores/postgres',
+  ],
   storeLocation: [],
   http: ['contract', 'domain', 'log'],
   contract: ['domain'],
@@ -31,9 +44,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 }
 
 function importsOf(path: string, text: string): string[] {
-  const specifiers = [...text.matchAll(/(?:from|import)\s+'(\.[^']+)'|new URL\('(\.[^']+\.ts)'/g)].map(
-    ([, imported, located]) => imported ?? located ?? '',
-  )
+  const specifiers = [
+    ...text.matchAll(/(?:from|import)\s+'(\.[^']+)'|new URL\('(\.[^']+\.ts)'/g),
+  ].map(([, imported, located]) => imported ?? located ?? '')
   return specifiers.map((specifier) => normalize(join(path, '..', specifier)))
 }
 
@@ -68,7 +81,12 @@ function withoutTypeImports(text: string): string {
 }
 
 describe('absences', () => {
-  const absences: readonly [rule: string, pattern: RegExp, inside: (path: string) => boolean, instead: string][] = [
+  const absences: readonly [
+    rule: string,
+    pattern: RegExp,
+    inside: (path: string) => boolean,
+    instead: string,
+  ][] = [
     [
       'SQL outside the stores',
       /\b(?:select|insert into|delete from|update) [a-z_]+ |pragma [a-z]/,
@@ -87,15 +105,30 @@ describe('absences', () => {
       (path) => path !== 'src/main.ts',
       'take it from the World that main.ts hands over',
     ],
-    ['Bun outside http/server.ts', /\bBun\.|from 'bun/, (path) => path !== 'src/http/server.ts', "use Node's modules"],
+    [
+      'Bun outside http/server.ts',
+      /\bBun\.|from 'bun/,
+      (path) => path !== 'src/http/server.ts',
+      "use Node's modules",
+    ],
     [
       'status codes outside the contract',
       /status: [1-5]\d\d\b/,
       (path) => !path.startsWith('src/contract/'),
       'name the refusal, or take it from the operation',
     ],
-    ['the driver outside its store', /from 'node:sqlite'/, (path) => !path.startsWith('src/stores/sqlite/'), 'ask the store'],
-    ['PostgreSQL driver outside its store', /from 'pg'/, (path) => !path.startsWith('src/stores/postgres/'), 'ask the store'],
+    [
+      'the driver outside its store',
+      /from 'node:sqlite'/,
+      (path) => !path.startsWith('src/stores/sqlite/'),
+      'ask the store',
+    ],
+    [
+      'PostgreSQL driver outside its store',
+      /from 'pg'/,
+      (path) => !path.startsWith('src/stores/postgres/'),
+      'ask the store',
+    ],
     [
       'the clock and chance outside main.ts',
       /Date\.now\(|Math\.random\(|import .*\brandomBytes\b/,
@@ -103,32 +136,48 @@ describe('absences', () => {
       'take nowMs and randomBytes as parameters',
     ],
     ['any', /\bany\b(?=[\])>;,]| =)|: any\b|as any\b/, () => true, 'name the type, or unknown'],
-    ['work left for later', /\b(?:TODO|FIXME|XXX|HACK)\b/, () => true, 'do it, or leave it to an issue'],
+    [
+      'work left for later',
+      /\b(?:TODO|FIXME|XXX|HACK)\b/,
+      () => true,
+      'do it, or leave it to an issue',
+    ],
   ]
 
   test.each(absences)('there is no %s', (rule, pattern, inside, instead) => {
     const found = [...sources]
-      .filter(([path, text]) => inside(path) && pattern.test(text.replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '')))
+      .filter(
+        ([path, text]) =>
+          inside(path) && pattern.test(text.replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '')),
+      )
       .map(([path]) => path)
     expect(found, `${rule}: ${instead} instead`).toEqual([])
   })
 
   test('there is no file of odds and ends', () => {
     expect(
-      [...sources.keys()].filter((path) => /\/(?:utils?|helpers?|common|misc|manager|types|index|shared)\.ts$/.test(path)),
+      [...sources.keys()].filter((path) =>
+        /\/(?:utils?|helpers?|common|misc|manager|types|index|shared)\.ts$/.test(path),
+      ),
     ).toEqual([])
   })
 
   test('each file says at its top what it does', () => {
-    expect([...sources].filter(([, text]) => !text.startsWith('// ')).map(([path]) => path)).toEqual([])
+    expect(
+      [...sources].filter(([, text]) => !text.startsWith('// ')).map(([path]) => path),
+    ).toEqual([])
   })
 })
 
 describe('dependencies', () => {
-  const { dependencies, devDependencies, overrides } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const { dependencies, devDependencies, overrides } = JSON.parse(
+    readFileSync('package.json', 'utf8'),
+  )
 
   test('are pinned exactly, and each has its line in a decision record', () => {
-    const decisions = [...new Glob('docs/decisions/*.md').scanSync()].map((path) => readFileSync(path, 'utf8')).join('\n')
+    const decisions = [...new Glob('docs/decisions/*.md').scanSync()]
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n')
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
       expect(version).toMatch(/^\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?$/)
       expect(decisions, `${name} needs a line that says why`).toContain(`\`${name}\``)
@@ -136,8 +185,12 @@ describe('dependencies', () => {
   })
 
   test('of the reference page are all left out, because its build for browsers holds them already', () => {
-    const scalar = JSON.parse(readFileSync('node_modules/@scalar/api-reference/package.json', 'utf8'))
-    expect(Object.keys(overrides['@scalar/api-reference']).sort()).toEqual(Object.keys(scalar.dependencies).sort())
+    const scalar = JSON.parse(
+      readFileSync('node_modules/@scalar/api-reference/package.json', 'utf8'),
+    )
+    expect(Object.keys(overrides['@scalar/api-reference']).sort()).toEqual(
+      Object.keys(scalar.dependencies).sort(),
+    )
   })
 
   test('name no registry in the lock file', () => {

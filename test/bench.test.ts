@@ -17,33 +17,45 @@ import {
 } from '../bench/workloads.ts'
 
 describe('a workload', () => {
-  test.each([creates, deletes, listsOf20, listsOf1000, mix])('$name sends whole requests', ({ steps }) => {
-    for (const step of steps) {
-      const text = requestParts(step, 'localhost', 'a-token').join('1234567890')
-      const [head = '', body = ''] = text.split('\r\n\r\n')
-      expect(head).toMatch(/^(GET|POST|DELETE) \/plants\S* HTTP\/1\.1\r\nHost: localhost\r\nAuthorization: Bearer a-token/)
-      expect(Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)).toBe(body.length)
-    }
-  })
-
-  test.each([creates, mix])('$name creates no plant twice, and deletes those of its stock in turn', (workload: Workload) => {
-    const created = new Set<number>()
-    let deleted = 0
-    for (let n = 0; n < 20_000; n += 1) {
-      const { step, number } = stepAt(workload, n)
-      if (step.kind === 'create') {
-        expect(created.has(number) || number >= stockOffset).toBeFalse()
-        created.add(number)
-      } else if (step.kind === 'delete') {
-        expect(number).toBe(stockOffset + deleted)
-        deleted += 1
+  test.each([creates, deletes, listsOf20, listsOf1000, mix])(
+    '$name sends whole requests',
+    ({ steps }) => {
+      for (const step of steps) {
+        const text = requestParts(step, 'localhost', 'a-token').join('1234567890')
+        const [head = '', body = ''] = text.split('\r\n\r\n')
+        expect(head).toMatch(
+          /^(GET|POST|DELETE) \/plants\S* HTTP\/1\.1\r\nHost: localhost\r\nAuthorization: Bearer a-token/,
+        )
+        expect(Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)).toBe(body.length)
       }
-    }
-  })
+    },
+  )
+
+  test.each([creates, mix])(
+    '$name creates no plant twice, and deletes those of its stock in turn',
+    (workload: Workload) => {
+      const created = new Set<number>()
+      let deleted = 0
+      for (let n = 0; n < 20_000; n += 1) {
+        const { step, number } = stepAt(workload, n)
+        if (step.kind === 'create') {
+          expect(created.has(number) || number >= stockOffset).toBeFalse()
+          created.add(number)
+        } else if (step.kind === 'delete') {
+          expect(number).toBe(stockOffset + deleted)
+          deleted += 1
+        }
+      }
+    },
+  )
 
   test('mix is 70 % lists, 20 % creates and 10 % deletes', () => {
     const kinds = Array.from({ length: 1000 }, (_, n) => stepAt(mix, 100_000 + n).step.kind)
-    expect(Object.fromEntries([...Map.groupBy(kinds, (kind) => kind)].map(([kind, of]) => [kind, of.length]))).toEqual({
+    expect(
+      Object.fromEntries(
+        [...Map.groupBy(kinds, (kind) => kind)].map(([kind, of]) => [kind, of.length]),
+      ),
+    ).toEqual({
       list: 700,
       create: 200,
       delete: 100,
@@ -65,7 +77,8 @@ describe('the generator of a constant rate', () => {
       }
       socket.write(answer)
     })
-    // A generator that sends nothing while it waits would have met the pause once, among some fifty quick answers.
+    // A generator that sends nothing while it waits would have met the pause once, among some fifty
+    // quick answers.
     expect(outcome?.p50Ms).toBeGreaterThan(100)
     expect(outcome?.maxMs).toBeGreaterThan(900)
     expect(outcome?.failed).toBe(0)
@@ -87,7 +100,9 @@ describe('the generator of a constant rate', () => {
   })
 
   test('counts what failed: another status, a lost connection, no answer', async () => {
-    const [refused] = await against((socket) => socket.write('HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\n{}'))
+    const [refused] = await against((socket) =>
+      socket.write('HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\n{}'),
+    )
     expect(refused?.failed).toBeGreaterThan(50)
     const [lost] = await against((socket) => socket.end())
     expect(lost?.failed).toBeGreaterThan(0)
@@ -97,11 +112,21 @@ describe('the generator of a constant rate', () => {
 
   const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]'
 
-  /** Runs the generator in its own process, as the benchmark does, against a server that is asked one thing at a time. */
+  /**
+   * Runs the generator in its own process, as the benchmark does, against a server that is asked
+   * one thing at a time.
+   */
   async function against(asked: (socket: Bun.Socket) => void): Promise<readonly Outcome[]> {
     const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: asked } })
-    const order: Order = { url: `http://127.0.0.1:${server.port}`, token: 'a-token', seconds: 2, streams: [stream] }
-    const child = Bun.spawn(['scripts/bun', 'bench/generator.ts', JSON.stringify(order)], { stdout: 'pipe' })
+    const order: Order = {
+      url: `http://127.0.0.1:${server.port}`,
+      token: 'a-token',
+      seconds: 2,
+      streams: [stream],
+    }
+    const child = Bun.spawn(['scripts/bun', 'bench/generator.ts', JSON.stringify(order)], {
+      stdout: 'pipe',
+    })
     const output = await new Response(child.stdout).text()
     server.stop(true)
     return JSON.parse(output)
@@ -115,13 +140,16 @@ describe('the paper', () => {
   test('shows the plots of its results', () => {
     const drawn = plots(results)
     expect(Object.keys(drawn)).not.toBeEmpty()
-    for (const [name, svg] of Object.entries(drawn)) expect(readFileSync(`${folder}/${name}.svg`, 'utf8')).toBe(svg)
+    for (const [name, svg] of Object.entries(drawn))
+      expect(readFileSync(`${folder}/${name}.svg`, 'utf8')).toBe(svg)
   })
 
   test('refers to files that are there', () => {
     const text = readFileSync('docs/benchmarks.md', 'utf8')
     const files = [...text.matchAll(/\]\((?!http)([^)#]+)\)/g)].map(([, file]) => `docs/${file}`)
     expect(files.filter((file) => !existsSync(file))).toEqual([])
-    expect(files.filter((file) => file.endsWith('.svg')).length).toBe(Object.keys(plots(results)).length)
+    expect(files.filter((file) => file.endsWith('.svg')).length).toBe(
+      Object.keys(plots(results)).length,
+    )
   })
 })

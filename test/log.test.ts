@@ -19,7 +19,10 @@ const entry = {
 const ending = { bytes: 2, complete: true }
 const noon = (): number => Date.UTC(2030, 0, 1, 12)
 
-async function logged(terminal: boolean, write: (log: ReturnType<typeof openLog>) => void): Promise<string> {
+async function logged(
+  terminal: boolean,
+  write: (log: ReturnType<typeof openLog>) => void,
+): Promise<string> {
   const path = join(folder, 'log')
   const descriptor = openSync(path, 'w')
   const log = openLog({ descriptor, terminal }, noon)
@@ -33,8 +36,14 @@ describe('the log', () => {
   test('is a JSON line for each event', async () => {
     const text = await logged(false, (log) => {
       log.request(entry, 200, ending)
-      log.request({ ...entry, route: undefined, account: undefined }, 404, { bytes: 7, complete: false })
-      log.failure('It failed.', { requestId: 'x', cause: new Error('outer', { cause: new Error('inner') }) })
+      log.request({ ...entry, route: undefined, account: undefined }, 404, {
+        bytes: 7,
+        complete: false,
+      })
+      log.failure('It failed.', {
+        requestId: 'x',
+        cause: new Error('outer', { cause: new Error('inner') }),
+      })
       log.note('stopping')
     })
     const [request, broken, failure, note] = text
@@ -58,7 +67,9 @@ describe('the log', () => {
 
   test('is plain text on a terminal, where control characters do nothing', async () => {
     const text = await logged(true, (log) => log.request(entry, 200, ending))
-    expect(text).toMatch(/^[\d:]{8}\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/)
+    expect(text).toMatch(
+      /^[\d:]{8}\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/,
+    )
     expect(printable('ä\u009b')).toBe('ä\\u009b')
   })
 
@@ -91,7 +102,9 @@ describe('the log', () => {
     expect(await logged(true, (log) => log.warn('It began.', cause))).toBe(
       `${hours}:00:00.000 warning: It began. outer because of inner\n`,
     )
-    expect(await logged(true, (log) => log.request(entry, undefined, { bytes: 0, complete: false }))).toContain(' --- ')
+    expect(
+      await logged(true, (log) => log.request(entry, undefined, { bytes: 0, complete: false })),
+    ).toContain(' --- ')
   })
 
   test('flushes all that waits, also while an earlier write is not done', async () => {

@@ -6,16 +6,22 @@ import { withService } from './support/service.ts'
 
 /** The one program of a language in README.md. */
 function program(language: string): string {
-  const [found, ...others] = [...readFileSync('README.md', 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(
-    ([, name]) => name === language,
-  )
+  const [found, ...others] = [
+    ...readFileSync('README.md', 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms),
+  ].filter(([, name]) => name === language)
   expect(others).toEqual([])
   return found?.[2] ?? ''
 }
 
-async function output(command: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
+async function output(
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
   const [name = '', ...args] = command
-  const child = spawn(name, args, { env: { PATH: process.env['PATH'], ...environment }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(name, args, {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let out = ''
   child.stdout.on('data', (data) => {
     out += data
@@ -28,7 +34,12 @@ const bun = (code: string): string[] => ['scripts/bun', '-e', code]
 const programs: readonly [string, string, (code: string) => string[], string | null][] = [
   ['JavaScript', 'js', bun, ''],
   ['JavaScript without JSON.rawJSON', 'js', (code) => bun(`delete JSON.rawJSON\n${code}`), ''],
-  ['JavaScript on Node', 'js', (code) => ['node', '--input-type=module', '-e', code], Bun.which('node')],
+  [
+    'JavaScript on Node',
+    'js',
+    (code) => ['node', '--input-type=module', '-e', code],
+    Bun.which('node'),
+  ],
   ['Python', 'python', (code) => ['python3', '-c', code], Bun.which('python3')],
 ]
 
@@ -39,7 +50,10 @@ describe('the program of the README', () => {
       withService(async (service) => {
         const token = await service.tokenFor('a')
         // If the program rounded its id, it would find it taken.
-        await service.call('POST', '/plants', { token, body: '{"id":9007199254740992,"name":"in the way"}' })
+        await service.call('POST', '/plants', {
+          token,
+          body: '{"id":9007199254740992,"name":"in the way"}',
+        })
         const code = program(language).replaceAll('http://127.0.0.1:8080', service.url)
         expect(await output(command(code), { PLANTS_TOKEN: token })).toBe(
           [

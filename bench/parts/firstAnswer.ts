@@ -51,13 +51,20 @@ interface Case {
   readonly start: () => Promise<BenchServer>
 }
 
-/** The service's stores hold a token already: without one there is no list. The peers take theirs at the start. */
+/**
+ * The service's stores hold a token already: without one there is no list. The peers take theirs at
+ * the start.
+ */
 async function casesOf(bench: Bench): Promise<readonly Case[]> {
   const ofService = async (plants: number): Promise<Case> => {
     const path = bench.newStore()
     const [token = ''] = await seedTokens(path, 1)
     seedPlants(path, 0, plants, plants)
-    return { contender: service.name, plants, start: async () => ({ ...(await startService(`sqlite:${path}`)), token }) }
+    return {
+      contender: service.name,
+      plants,
+      start: async () => ({ ...(await startService(`sqlite:${path}`)), token }),
+    }
   }
   const others = [ceiling, ...sqlitePeers].map((contender): Case => {
     const path = bench.newStore()
@@ -68,14 +75,15 @@ async function casesOf(bench: Bench): Promise<readonly Case[]> {
 
 async function firstAnswerMs({ url, token, startedMs }: BenchServer): Promise<number> {
   for (;;) {
-    const response = await fetch(`${url}/plants?limit=20`, { headers: { Authorization: `Bearer ${token}` } }).catch(
-      () => undefined,
-    )
+    const response = await fetch(`${url}/plants?limit=20`, {
+      headers: { Authorization: `Bearer ${token}` },
+    }).catch(() => undefined)
     if (response?.ok) {
       await response.text()
       return performance.now() - startedMs
     }
-    if (performance.now() - startedMs > 10_000) throw new Error(`${url} gives no list: ${response?.status}`)
+    if (performance.now() - startedMs > 10_000)
+      throw new Error(`${url} gives no list: ${response?.status}`)
     await Bun.sleep(pollMs)
   }
 }

@@ -1,5 +1,5 @@
-// What a million times the plants cost: lists of 20 and creates on a store with many plants, beside one with
-// a thousand, in turn.
+// What a million times the plants cost: lists of 20 and creates on a store with many plants, beside
+// one with a thousand, in turn.
 import { copyFileSync, rmSync } from 'node:fs'
 import { type Bench, rotated } from '../bench.ts'
 import { seedPlants, seedTokens } from '../seed.ts'
@@ -9,7 +9,10 @@ import { load } from '../wrk.ts'
 
 const smallestPlants = 1000
 const sizes = [10_000, 100_000, 1_000_000, 10_000_000]
-/** Where many accounts ask in turn, fewer than the accounts there are at the least, so that no two lists of a moment are one. */
+/**
+ * Where many accounts ask in turn, fewer than the accounts there are at the least, so that no two
+ * lists of a moment are one.
+ */
 const connectionsOf = { one: 64, many: 32 }
 const rounds = 3
 const seconds = 2
@@ -43,7 +46,8 @@ export async function measureGrowth(bench: Bench): Promise<readonly Growth[]> {
       const large = await seeded(bench, plants, accounts)
       for (let round = 0; round < rounds; round += 1) {
         bench.tell(`${plants} plants, ${accounts} accounts: round ${round + 1} of ${rounds}`)
-        for (const one of await compare(bench, large, smallest, round)) results.push({ accounts, plants, round, ...one })
+        for (const one of await compare(bench, large, smallest, round))
+          results.push({ accounts, plants, round, ...one })
       }
       rmSync(large.path)
     }
@@ -63,7 +67,12 @@ async function seeded(bench: Bench, plants: number, accounts: number): Promise<S
 
 type Compared = Pick<Growth, 'workload' | 'requestsPerSecond' | 'ratio'>
 
-async function compare(bench: Bench, large: Seeded, smallest: Seeded, round: number): Promise<readonly Compared[]> {
+async function compare(
+  bench: Bench,
+  large: Seeded,
+  smallest: Seeded,
+  round: number,
+): Promise<readonly Compared[]> {
   const running = new Map<Seeded, BenchServer>()
   try {
     for (const store of [large, smallest]) running.set(store, await startOnCopy(bench, store))
@@ -71,9 +80,16 @@ async function compare(bench: Bench, large: Seeded, smallest: Seeded, round: num
     for (const workload of [listsOf20, creates]) {
       const found = new Map<Seeded, number>()
       for (const store of rotated([large, smallest], round))
-        found.set(store, await requestsPerSecond(bench, running.get(store) as BenchServer, store, workload))
+        found.set(
+          store,
+          await requestsPerSecond(bench, running.get(store) as BenchServer, store, workload),
+        )
       const ofLarge = found.get(large) as number
-      results.push({ workload: workload.name, requestsPerSecond: ofLarge, ratio: ofLarge / (found.get(smallest) as number) })
+      results.push({
+        workload: workload.name,
+        requestsPerSecond: ofLarge,
+        ratio: ofLarge / (found.get(smallest) as number),
+      })
     }
     return results
   } finally {
@@ -95,9 +111,15 @@ async function startOnCopy(bench: Bench, { path }: Seeded): Promise<BenchServer>
 }
 
 /** Once before it counts: code is compiled, and pages of the file are in memory. */
-async function requestsPerSecond(bench: Bench, { url }: BenchServer, { tokens }: Seeded, workload: Workload): Promise<number> {
+async function requestsPerSecond(
+  bench: Bench,
+  { url }: BenchServer,
+  { tokens }: Seeded,
+  workload: Workload,
+): Promise<number> {
   const connections = tokens.length === 1 ? connectionsOf.one : connectionsOf.many
-  const run = (forSeconds: number) => load({ url, tokens, workload, base: bench.newBase(), connections, seconds: forSeconds })
+  const run = (forSeconds: number) =>
+    load({ url, tokens, workload, base: bench.newBase(), connections, seconds: forSeconds })
   await run(1)
   return (await run(seconds)).requestsPerSecond
 }

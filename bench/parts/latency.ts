@@ -1,5 +1,5 @@
-// How long clients wait that do not wait for one another: the mix at constant rates, up to where each
-// contender no longer keeps up.
+// How long clients wait that do not wait for one another: the mix at constant rates, up to where
+// each contender no longer keeps up.
 import { type Bench, rotated } from '../bench.ts'
 import { type Outcome, openLoop } from '../openLoop.ts'
 import { type BenchServer, service, sqlitePeers } from '../servers.ts'
@@ -10,7 +10,10 @@ const ratesPerSecond = [1000, 2000, 5000, 10_000, 20_000, 30_000, 40_000]
 const connections = 64
 const rounds = 3
 const seconds = 3
-/** Below this part of the rate a contender is behind, and its latency only tells how long it was asked. */
+/**
+ * Below this part of the rate a contender is behind, and its latency only tells how long it was
+ * asked.
+ */
 const keptUp = 0.98
 
 export interface Latency {
@@ -31,7 +34,9 @@ export function measureLatency(bench: Bench): Promise<readonly Latency[]> {
       for (let round = 0; round < rounds; round += 1) {
         for (const { contender, server } of rotated(servers, round)) {
           if (behind.has(contender)) continue
-          bench.tell(`${ratePerSecond} requests per second, round ${round + 1} of ${rounds}: ${contender}`)
+          bench.tell(
+            `${ratePerSecond} requests per second, round ${round + 1} of ${rounds}: ${contender}`,
+          )
           const { answeredPerSecond, ...outcome } = await measure(bench, server, ratePerSecond)
           if (answeredPerSecond < ratePerSecond * keptUp) behind.set(contender, ratePerSecond)
           else results.push({ ...outcome, contender, ratePerSecond, round })
@@ -39,12 +44,25 @@ export function measureLatency(bench: Bench): Promise<readonly Latency[]> {
       }
     }
     // A rate that one round did not keep up with says nothing in the others either.
-    return results.filter(({ contender, ratePerSecond }) => ratePerSecond < (behind.get(contender) ?? Number.POSITIVE_INFINITY))
+    return results.filter(
+      ({ contender, ratePerSecond }) =>
+        ratePerSecond < (behind.get(contender) ?? Number.POSITIVE_INFINITY),
+    )
   })
 }
 
-async function measure(bench: Bench, { url, token }: BenchServer, ratePerSecond: number): Promise<Outcome> {
-  const stream = { name: mix.name, workload: mix, base: bench.newBase(), connections, ratePerSecond }
+async function measure(
+  bench: Bench,
+  { url, token }: BenchServer,
+  ratePerSecond: number,
+): Promise<Outcome> {
+  const stream = {
+    name: mix.name,
+    workload: mix,
+    base: bench.newBase(),
+    connections,
+    ratePerSecond,
+  }
   await stock({ url, tokens: [token], workload: mix, base: stream.base, connections })
   const [outcome] = await openLoop({ url, token, seconds, streams: [stream] })
   if (outcome === undefined) throw new Error('one stream has one outcome')

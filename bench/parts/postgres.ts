@@ -1,5 +1,6 @@
-// The store on PostgreSQL: creates of the service and of its peers on one server, in turn; beside them pgbench
-// with the service's own statement, which is what the server does for a client that does nothing else.
+// The store on PostgreSQL: creates of the service and of its peers on one server, in turn; beside
+// them pgbench with the service's own statement, which is what the server does for a client that
+// does nothing else.
 import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { statements } from '../../src/stores/postgres/statements.ts'
@@ -29,14 +30,22 @@ export interface PostgresCreates {
 }
 
 export async function measurePostgres(bench: Bench): Promise<readonly PostgresCreates[]> {
-  const postgres = await startPostgres({ settings: { shared_buffers: '256MB', max_wal_size: '4GB' } })
+  const postgres = await startPostgres({
+    settings: { shared_buffers: '256MB', max_wal_size: '4GB' },
+  })
   const stops: (() => Promise<void>)[] = [() => postgres.dispose()]
   try {
     const contenders: (readonly [string, () => Promise<number>])[] = []
-    for (const contender of [postgresService, ...peers.filter(({ store }) => store === 'postgres')]) {
+    for (const contender of [
+      postgresService,
+      ...peers.filter(({ store }) => store === 'postgres'),
+    ]) {
       const server = await startOn(postgres, contender, contenders.length)
       stops.unshift(server.stop)
-      contenders.push([contender.name, () => createsOf(bench, { contender: contender.name, server })])
+      contenders.push([
+        contender.name,
+        () => createsOf(bench, { contender: contender.name, server }),
+      ])
     }
     contenders.push(...(await pgbenchContenders(bench, postgres)))
     return await measure(bench, contenders)
@@ -59,7 +68,11 @@ async function measure(
   return results
 }
 
-async function startOn(postgres: PostgresServer, contender: Contender, number: number): Promise<BenchServer> {
+async function startOn(
+  postgres: PostgresServer,
+  contender: Contender,
+  number: number,
+): Promise<BenchServer> {
   const url = await postgres.createDatabase(`bench_${number}`)
   if (contender === postgresService) await prepare(url)
   const server = await contender.start(url)
@@ -67,7 +80,10 @@ async function startOn(postgres: PostgresServer, contender: Contender, number: n
   return server
 }
 
-async function createsOf(bench: Bench, named: Pick<NamedServer, 'contender' | 'server'>): Promise<number> {
+async function createsOf(
+  bench: Bench,
+  named: Pick<NamedServer, 'contender' | 'server'>,
+): Promise<number> {
   const [measured] = await measureAll(bench, named, { workloads: [creates], seconds }, connections)
   return measured?.requestsPerSecond ?? Number.NaN
 }

@@ -37,7 +37,8 @@ export async function measureSlowDisk(bench: Bench): Promise<SlowDisk> {
     [service, ...sqlitePeers],
     async (servers) => {
       for (const { contender, seedMs } of servers) {
-        if (seedMs < seededPlants * syncMs) throw new Error(`${contender} did not wait for the slow sync`)
+        if (seedMs < seededPlants * syncMs)
+          throw new Error(`${contender} did not wait for the slow sync`)
       }
       const results: Throughput[] = []
       for (let round = 0; round < rounds; round += 1) {
@@ -52,8 +53,12 @@ export async function measureSlowDisk(bench: Bench): Promise<SlowDisk> {
     },
     environment,
   )
-  const createsMax = throughput.filter(({ contender, workload }) => contender === service.name && workload === creates.name)
-  const createsPerSecond = Math.floor(createShare * median(createsMax.map(({ requestsPerSecond }) => requestsPerSecond)))
+  const createsMax = throughput.filter(
+    ({ contender, workload }) => contender === service.name && workload === creates.name,
+  )
+  const createsPerSecond = Math.floor(
+    createShare * median(createsMax.map(({ requestsPerSecond }) => requestsPerSecond)),
+  )
   const lists = await bench.withServers(
     [service],
     ([only]) => listsBeside(bench, only?.server as BenchServer, createsPerSecond),
@@ -62,12 +67,24 @@ export async function measureSlowDisk(bench: Bench): Promise<SlowDisk> {
   return { throughput, lists }
 }
 
-async function listsBeside(bench: Bench, { url, token }: BenchServer, rate: number): Promise<readonly ListsBesideCreates[]> {
+async function listsBeside(
+  bench: Bench,
+  { url, token }: BenchServer,
+  rate: number,
+): Promise<readonly ListsBesideCreates[]> {
   const results: ListsBesideCreates[] = []
   for (let round = 0; round < rounds; round += 1) {
     for (const createsPerSecond of [0, rate]) {
-      bench.tell(`a sync of ${syncMs} ms, lists beside ${createsPerSecond} creates per second, round ${round + 1} of ${rounds}`)
-      const lists: Stream = { name: listsOf20.name, workload: listsOf20, base: 0, connections: 16, ratePerSecond: listsPerSecond }
+      bench.tell(
+        `a sync of ${syncMs} ms, lists beside ${createsPerSecond} creates per second, round ${round + 1} of ${rounds}`,
+      )
+      const lists: Stream = {
+        name: listsOf20.name,
+        workload: listsOf20,
+        base: 0,
+        connections: 16,
+        ratePerSecond: listsPerSecond,
+      }
       const beside = {
         name: creates.name,
         workload: creates,
@@ -79,7 +96,11 @@ async function listsBeside(bench: Bench, { url, token }: BenchServer, rate: numb
       const [outcome, created] = await openLoop({ url, token, seconds: readSeconds, streams })
       if (outcome === undefined) throw new Error('each stream has an outcome')
       const { p50Ms, p99Ms, p999Ms, maxMs } = outcome
-      results.push({ round, createsPerSecond: created?.answeredPerSecond ?? 0, latency: { p50Ms, p99Ms, p999Ms, maxMs } })
+      results.push({
+        round,
+        createsPerSecond: created?.answeredPerSecond ?? 0,
+        latency: { p50Ms, p99Ms, p999Ms, maxMs },
+      })
     }
   }
   return results

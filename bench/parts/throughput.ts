@@ -1,11 +1,19 @@
-// How much each contender does: every workload, over a range of connections, in alternating order; beside
-// them the store alone, without HTTP.
+// How much each contender does: every workload, over a range of connections, in alternating order;
+// beside them the store alone, without HTTP.
 import { fileURLToPath } from 'node:url'
 import { type Bench, type NamedServer, rotated } from '../bench.ts'
 import { runPinned, serverCore } from '../cores.ts'
 import { type BenchServer, type Contender, ceiling, service, sqlitePeers } from '../servers.ts'
 import type { StorageOrder, StorageResult } from '../storage.ts'
-import { creates, deletes, listsOf20, listsOf1000, mix, variedLists, type Workload } from '../workloads.ts'
+import {
+  creates,
+  deletes,
+  listsOf20,
+  listsOf1000,
+  mix,
+  variedLists,
+  type Workload,
+} from '../workloads.ts'
 import { load, type Measured, stock } from '../wrk.ts'
 
 export interface ThroughputPlan {
@@ -43,7 +51,10 @@ export interface Throughput {
   readonly requestsPerSecond: number
   /** Processor time of the server for each request, in microseconds. */
   readonly processorUs: number
-  /** The part of the time that the server's core worked for it: near 1, unless the loader was what limited it. */
+  /**
+   * The part of the time that the server's core worked for it: near 1, unless the loader was what
+   * limited it.
+   */
   readonly busy?: number
   /** What the server's process holds after it. */
   readonly residentMiB?: number
@@ -53,7 +64,10 @@ export interface Throughput {
 
 export const storageName = 'store alone'
 
-export function measureThroughput(bench: Bench, plan: ThroughputPlan): Promise<readonly Throughput[]> {
+export function measureThroughput(
+  bench: Bench,
+  plan: ThroughputPlan,
+): Promise<readonly Throughput[]> {
   return bench.withServers(plan.contenders, async (servers) => {
     const results: Throughput[] = []
     for (const connections of plan.connections) {
@@ -67,7 +81,8 @@ export function measureThroughput(bench: Bench, plan: ThroughputPlan): Promise<r
             results.push({ contender, connections, round, ...one })
         }
         bench.tell(`${told}: ${storageName}`)
-        for (const one of await storage(plan, connections)) results.push({ contender: storageName, connections, round, ...one })
+        for (const one of await storage(plan, connections))
+          results.push({ contender: storageName, connections, round, ...one })
       }
     }
     return results
@@ -107,17 +122,30 @@ async function measure(
   const asked = { url, tokens: [token], workload, base, connections }
   await stock(asked)
   const before = processorMs()
-  const { requests, requestsPerSecond, ...latency } = await load({ ...asked, seconds: workload.deletes ? seconds / 2 : seconds })
+  const { requests, requestsPerSecond, ...latency } = await load({
+    ...asked,
+    seconds: workload.deletes ? seconds / 2 : seconds,
+  })
   const processorUs = ((processorMs() - before) * 1000) / requests
   const busy = (processorUs * requestsPerSecond) / 1e6
-  return { workload: workload.name, requestsPerSecond, processorUs, busy, residentMiB: residentMiB(), latency }
+  return {
+    workload: workload.name,
+    requestsPerSecond,
+    processorUs,
+    busy,
+    residentMiB: residentMiB(),
+    latency,
+  }
 }
 
 const bun = fileURLToPath(new URL('../../scripts/bun', import.meta.url))
 const storageProgram = fileURLToPath(new URL('../storage.ts', import.meta.url))
 
 /** Of writes only: which lists of a moment are one read is decided above the store. */
-async function storage({ seconds }: ThroughputPlan, callers: number): Promise<readonly StorageResult[]> {
+async function storage(
+  { seconds }: ThroughputPlan,
+  callers: number,
+): Promise<readonly StorageResult[]> {
   const order: StorageOrder = { workloads: [creates, deletes], callers, seconds: seconds / 4 }
   return JSON.parse(await runPinned([bun, storageProgram, JSON.stringify(order)], serverCore))
 }

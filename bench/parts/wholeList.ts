@@ -1,5 +1,5 @@
-// A list of a million plants to one reader, fast or slow: how quick it is, what it takes of memory, and how long
-// others wait meanwhile.
+// A list of a million plants to one reader, fast or slow: how quick it is, what it takes of memory,
+// and how long others wait meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
 import { loaderCore, runPinned } from '../cores.ts'
@@ -22,9 +22,14 @@ export interface WholeList {
   readonly reader: 'none' | 'fast' | 'slow'
   readonly round: number
   readonly megabytesPerSecond: number
-  /** Beyond what the process held before its first request: the runtime compiles the code meanwhile. */
+  /**
+   * Beyond what the process held before its first request: the runtime compiles the code meanwhile.
+   */
   readonly peakAboveFreshMiB: number
-  /** Beyond what the process held that had answered lists of 20, and such lists, for a while and then rested. */
+  /**
+   * Beyond what the process held that had answered lists of 20, and such lists, for a while and
+   * then rested.
+   */
   readonly peakAboveUsedMiB: number
   /** Of lists of 20 beside it, at a constant rate. */
   readonly others: Pick<Outcome, 'p50Ms' | 'p99Ms' | 'maxMs'>
@@ -39,14 +44,21 @@ export async function measureWholeLists(bench: Bench): Promise<readonly WholeLis
   for (let round = 0; round < rounds; round += 1) {
     for (const reader of ['none', 'fast', 'slow'] as const) {
       bench.tell(`whole list, round ${round + 1} of ${rounds}, reader: ${reader}`)
-      results.push({ reader, round, ...(await measure({ ...(await startService(`sqlite:${path}`)), token }, reader)) })
+      results.push({
+        reader,
+        round,
+        ...(await measure({ ...(await startService(`sqlite:${path}`)), token }, reader)),
+      })
     }
   }
   return results
 }
 
 /** On a process of its own: the list alone, then beside others, then alone again. */
-async function measure(server: BenchServer, reader: WholeList['reader']): Promise<Omit<WholeList, 'reader' | 'round'>> {
+async function measure(
+  server: BenchServer,
+  reader: WholeList['reader'],
+): Promise<Omit<WholeList, 'reader' | 'round'>> {
   try {
     const fresh = await readAlone(server, reader)
     const others = await probeBesideReader(server, reader)
@@ -74,7 +86,13 @@ async function readAlone(
 }
 
 async function probe({ url, token }: BenchServer): Promise<WholeList['others']> {
-  const stream = { name: listsOf20.name, workload: listsOf20, base: 0, connections: 8, ratePerSecond: probesPerSecond }
+  const stream = {
+    name: listsOf20.name,
+    workload: listsOf20,
+    base: 0,
+    connections: 8,
+    ratePerSecond: probesPerSecond,
+  }
   const [outcome] = await openLoop({ url, token, seconds: probeSeconds, streams: [stream] })
   if (outcome === undefined) throw new Error('one stream has one outcome')
   const { p50Ms, p99Ms, maxMs } = outcome
@@ -82,7 +100,10 @@ async function probe({ url, token }: BenchServer): Promise<WholeList['others']> 
 }
 
 /** The reader reads over and over until the probe is done. */
-async function probeBesideReader(server: BenchServer, reader: WholeList['reader']): Promise<WholeList['others']> {
+async function probeBesideReader(
+  server: BenchServer,
+  reader: WholeList['reader'],
+): Promise<WholeList['others']> {
   let probed = false
   const reading = async (): Promise<void> => {
     while (reader !== 'none' && !probed) await read(server, reader)
@@ -102,7 +123,18 @@ async function read({ url, token }: BenchServer, reader: WholeList['reader']): P
   const written = ['-o', '/dev/null', '-w', '%{size_download} %{time_total}']
   // Nice, so that what measures the others, on the same core, goes first.
   const output = await runPinned(
-    ['nice', '-n', '19', 'curl', '-sS', '--fail', ...slowly, ...headers, ...written, `${url}/plants`],
+    [
+      'nice',
+      '-n',
+      '19',
+      'curl',
+      '-sS',
+      '--fail',
+      ...slowly,
+      ...headers,
+      ...written,
+      `${url}/plants`,
+    ],
     loaderCore,
   )
   const [bytes, seconds] = output.split(' ').map(Number)

@@ -1,5 +1,5 @@
-// scripts/bun bench/peers/check.ts: holds every contender to the contract, as far as it is measured,
-// over HTTP and on a store of its own. Exit code 1 where one of them misses it.
+// scripts/bun bench/peers/check.ts: holds every contender to the contract, as far as it is
+// measured, over HTTP and on a store of its own. Exit code 1 where one of them misses it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,9 @@ const checks: Readonly<Record<string, (url: string) => Promise<void>>> = {
       name: 'Monstera deliciosa',
       tag: 'indoor',
     })
-    expectAnswer(await create(url, { id: -3, name: 'Bärlauch 🌿', more: true }), 200, { name: 'Bärlauch 🌿' })
+    expectAnswer(await create(url, { id: -3, name: 'Bärlauch 🌿', more: true }), 200, {
+      name: 'Bärlauch 🌿',
+    })
     expectAnswer(await create(url, { id: Number.MAX_SAFE_INTEGER, name: '' }), 200, { name: '' })
   },
   duplicate: async (url) => {
@@ -36,7 +38,12 @@ const checks: Readonly<Record<string, (url: string) => Promise<void>>> = {
   },
   list: async (url) => {
     await create(url, { id: 10, name: 'ten' })
-    const plants = [{ name: 'Bärlauch 🌿' }, { name: 'Monstera deliciosa', tag: 'indoor' }, { name: 'ten' }, { name: '' }]
+    const plants = [
+      { name: 'Bärlauch 🌿' },
+      { name: 'Monstera deliciosa', tag: 'indoor' },
+      { name: 'ten' },
+      { name: '' },
+    ]
     expectAnswer(await send(url, 'GET', '/plants'), 200, plants)
     expectAnswer(await send(url, 'GET', '/plants?limit=2'), 200, plants.slice(0, 2))
     expectAnswer(await send(url, 'GET', '/plants?limit=0'), 200, [])
@@ -44,7 +51,8 @@ const checks: Readonly<Record<string, (url: string) => Promise<void>>> = {
   },
   delete: async (url) => {
     const deleted = await send(url, 'DELETE', '/plants/10')
-    if (deleted.status !== 204 || deleted.body !== '') throw new Error(`DELETE /plants/10 answered ${show(deleted)}`)
+    if (deleted.status !== 204 || deleted.body !== '')
+      throw new Error(`DELETE /plants/10 answered ${show(deleted)}`)
     expectRefusal(await send(url, 'DELETE', '/plants/10'), 404)
     expectAnswer(await send(url, 'GET', '/plants?limit=3'), 200, [
       { name: 'Bärlauch 🌿' },
@@ -60,18 +68,42 @@ const checks: Readonly<Record<string, (url: string) => Promise<void>>> = {
     }
   },
   'bad input': async (url) => {
-    const members = ['"id":"8"', '"id":1.5', '"id":null', '"id":true', '"id":9007199254740993', '"id":1e300']
-    const bodies = ['', '{', '[]', 'null', '"text"', '{"id":8}', '{"id":8,"name":8}', '{"id":8,"name":"eight","tag":null}']
+    const members = [
+      '"id":"8"',
+      '"id":1.5',
+      '"id":null',
+      '"id":true',
+      '"id":9007199254740993',
+      '"id":1e300',
+    ]
+    const bodies = [
+      '',
+      '{',
+      '[]',
+      'null',
+      '"text"',
+      '{"id":8}',
+      '{"id":8,"name":8}',
+      '{"id":8,"name":"eight","tag":null}',
+    ]
     for (const body of [...bodies, ...members.map((member) => `{${member},"name":"eight"}`)])
       expectRefusal(await send(url, 'POST', '/plants', body), 400)
     for (const limit of ['', '-1', '1.5', 'ten', '2147483648'])
       expectRefusal(await send(url, 'GET', `/plants?limit=${limit}`), 400)
-    for (const id of ['ten', '1.5', '9007199254740993']) expectRefusal(await send(url, 'DELETE', `/plants/${id}`), 400)
+    for (const id of ['ten', '1.5', '9007199254740993'])
+      expectRefusal(await send(url, 'DELETE', `/plants/${id}`), 400)
   },
 }
 
-/** Kills the contender as soon as it has acknowledged a create, and starts it again on the same store. */
-async function killAfterCreate(contender: Contender, store: string, { child, url }: Running): Promise<Running> {
+/**
+ * Kills the contender as soon as it has acknowledged a create, and starts it again on the same
+ * store.
+ */
+async function killAfterCreate(
+  contender: Contender,
+  store: string,
+  { child, url }: Running,
+): Promise<Running> {
   expectAnswer(await create(url, { id: 11, name: 'eleven' }), 200, { name: 'eleven' })
   await end(child, 'SIGKILL')
   return await start(contender, store)
@@ -109,8 +141,10 @@ function expectAnswer(answer: Answer, status: number, body: unknown): void {
 
 function expectRefusal(answer: Answer, status: number): void {
   const failure = answer.body.startsWith('{') ? JSON.parse(answer.body) : undefined
-  const formed = failure?.error === status && typeof failure.message === 'string' && failure.message !== ''
-  if (answer.status !== status || !formed) throw new Error(`expected a refusal with ${status}, got ${show(answer)}`)
+  const formed =
+    failure?.error === status && typeof failure.message === 'string' && failure.message !== ''
+  if (answer.status !== status || !formed)
+    throw new Error(`expected a refusal with ${status}, got ${show(answer)}`)
 }
 
 function show({ status, body }: Answer): string {
@@ -168,7 +202,8 @@ async function misses(contender: Contender, store: string): Promise<string[]> {
   }
   let running = await start(contender, store)
   try {
-    for (const [name, check] of Object.entries(checks)) await attempt(name, () => check(running.url))
+    for (const [name, check] of Object.entries(checks))
+      await attempt(name, () => check(running.url))
     await attempt('kill -9', async () => {
       running = await killAfterCreate(contender, store, running)
       expectRefusal(await create(running.url, { id: 11, name: 'other' }), 409)
@@ -180,8 +215,15 @@ async function misses(contender: Contender, store: string): Promise<string[]> {
   return found
 }
 
-async function newStore(folder: string, postgres: PostgresServer, number: number, kind: Contender['store']): Promise<string> {
-  return kind === 'sqlite' ? join(folder, `${number}.db`) : await postgres.createDatabase(`check_${number}`)
+async function newStore(
+  folder: string,
+  postgres: PostgresServer,
+  number: number,
+  kind: Contender['store'],
+): Promise<string> {
+  return kind === 'sqlite'
+    ? join(folder, `${number}.db`)
+    : await postgres.createDatabase(`check_${number}`)
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'plants-peers-'))
@@ -192,7 +234,9 @@ try {
     const store = await newStore(folder, postgres, number, contender.store)
     const missed = await misses(contender, store).catch((error: Error) => [error.message])
     if (missed.length > 0) failed += 1
-    console.log(`${missed.length === 0 ? 'ok  ' : 'FAIL'} ${contender.name}${missed.map((miss) => `\n     ${miss}`).join('')}`)
+    console.log(
+      `${missed.length === 0 ? 'ok  ' : 'FAIL'} ${contender.name}${missed.map((miss) => `\n     ${miss}`).join('')}`,
+    )
   }
 } finally {
   await postgres.dispose()

@@ -14,16 +14,36 @@ export interface Contender {
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 const bun = fileURLToPath(new URL('../../scripts/bun', import.meta.url))
-/** Node as this package pins it: where npm unpacks its program, so that no install script has to put it elsewhere. */
+/**
+ * Node as this package pins it: where npm unpacks its program, so that no install script has to put
+ * it elsewhere.
+ */
 export const peerNode = `${folder}node_modules/node-${process.platform}-${process.arch}/bin/node`
 const production = { NODE_ENV: 'production' }
 
-function onNode(name: string, file: string, store: Contender['store'], environment = {}): Contender {
-  return { name, command: peerNode, args: [`${folder}${file}`], environment: { ...production, ...environment }, store }
+function onNode(
+  name: string,
+  file: string,
+  store: Contender['store'],
+  environment = {},
+): Contender {
+  return {
+    name,
+    command: peerNode,
+    args: [`${folder}${file}`],
+    environment: { ...production, ...environment },
+    store,
+  }
 }
 
 function onBun(name: string, file: string): Contender {
-  return { name, command: bun, args: [`${folder}${file}`], environment: production, store: 'sqlite' }
+  return {
+    name,
+    command: bun,
+    args: [`${folder}${file}`],
+    environment: production,
+    store: 'sqlite',
+  }
 }
 
 export const contenders: readonly Contender[] = [

@@ -7,7 +7,9 @@ import { Elysia, t } from 'elysia'
 const database = openStore(process.env.STORE)
 const statements = {
   findAccount: database.query('select account from tokens where hash = ?'),
-  createPlant: database.query('insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing'),
+  createPlant: database.query(
+    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
+  ),
   // SQLite takes a negative limit as none.
   listPlants: database.query('select name, tag from plants where account = ? order by id limit ?'),
   deletePlant: database.query('delete from plants where account = ? and id = ?'),
@@ -21,15 +23,23 @@ function openStore(path) {
     create table if not exists plants (
       account text not null, id integer not null, name text not null, tag text, primary key (account, id)
     ) strict, without rowid`)
-  opened.run('create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid')
-  const insertToken = opened.query(`insert into tokens (hash, account) values (?, 'default') on conflict do nothing`)
+  opened.run(
+    'create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid',
+  )
+  const insertToken = opened.query(
+    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
+  )
   insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
   return opened
 }
 
 const safeIds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
 // A t.Integer would take an id in quotes too, which paths and queries need and bodies must not have.
-const newPlant = t.Object({ id: t.Number({ multipleOf: 1, ...safeIds }), name: t.String(), tag: t.Optional(t.String()) })
+const newPlant = t.Object({
+  id: t.Number({ multipleOf: 1, ...safeIds }),
+  name: t.String(),
+  tag: t.Optional(t.String()),
+})
 const listQuery = t.Object({ limit: t.Optional(t.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })) })
 const plantPath = t.Object({ id: t.Integer(safeIds) })
 
@@ -43,19 +53,28 @@ const app = new Elysia()
   .derive(({ headers: { authorization }, status }) => {
     const token = bearerToken(authorization)
     const found = token && statements.findAccount.get(hash('sha256', token, 'buffer'))
-    return found ? { account: found.account } : refuse(status, 401, 'The token is missing or unknown.')
+    return found
+      ? { account: found.account }
+      : refuse(status, 401, 'The token is missing or unknown.')
   })
   .post(
     '/plants',
     ({ account, body: { id, name, tag }, status }) => {
       const { changes } = statements.createPlant.run(account, id, name, tag ?? null)
-      return changes === 0 ? refuse(status, 409, 'A plant with this id exists already.') : { name, tag }
+      return changes === 0
+        ? refuse(status, 409, 'A plant with this id exists already.')
+        : { name, tag }
     },
     { body: newPlant },
   )
-  .get('/plants', ({ account, query: { limit } }) => statements.listPlants.all(account, limit ?? -1).map(withoutEmptyTag), {
-    query: listQuery,
-  })
+  .get(
+    '/plants',
+    ({ account, query: { limit } }) =>
+      statements.listPlants.all(account, limit ?? -1).map(withoutEmptyTag),
+    {
+      query: listQuery,
+    },
+  )
   .delete(
     '/plants/:id',
     ({ account, params: { id }, status }) => {

@@ -8,9 +8,13 @@ import express from 'express'
 const database = openStore(process.env.STORE)
 const statements = {
   findAccount: database.prepare('select account from tokens where hash = ?'),
-  createPlant: database.prepare('insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing'),
+  createPlant: database.prepare(
+    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
+  ),
   // SQLite takes a negative limit as none.
-  listPlants: database.prepare('select name, tag from plants where account = ? order by id limit ?'),
+  listPlants: database.prepare(
+    'select name, tag from plants where account = ? order by id limit ?',
+  ),
   deletePlant: database.prepare('delete from plants where account = ? and id = ?'),
 }
 
@@ -23,7 +27,9 @@ function openStore(path) {
       account text not null, id integer not null, name text not null, tag text, primary key (account, id)
     ) strict, without rowid;
     create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid`)
-  const insertToken = opened.prepare(`insert into tokens (hash, account) values (?, 'default') on conflict do nothing`)
+  const insertToken = opened.prepare(
+    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
+  )
   insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
   return opened
 }
@@ -60,14 +66,18 @@ app.post('/plants', express.json(), ({ body }, response) => {
 
 app.get('/plants', ({ query }, response) => {
   const limit = query.limit === undefined ? -1 : wholeNumber(query.limit)
-  if (limit === undefined || limit > 2 ** 31 - 1) return refuse(response, 400, 'The limit is no whole number.')
+  if (limit === undefined || limit > 2 ** 31 - 1)
+    return refuse(response, 400, 'The limit is no whole number.')
   response.json(statements.listPlants.all(response.locals.account, limit).map(withoutEmptyTag))
 })
 
 app.delete('/plants/:id', ({ params }, response) => {
   const id = wholeNumber(params.id.replace(/^-/, ''))
   if (id === undefined) return refuse(response, 400, 'The id is no whole number.')
-  const { changes } = statements.deletePlant.run(response.locals.account, params.id.startsWith('-') ? -id : id)
+  const { changes } = statements.deletePlant.run(
+    response.locals.account,
+    params.id.startsWith('-') ? -id : id,
+  )
   if (changes === 0) return refuse(response, 404, 'There is no plant with this id.')
   response.status(204).end()
 })

@@ -8,9 +8,13 @@ import { fastify } from 'fastify'
 const database = openStore(process.env.STORE)
 const statements = {
   findAccount: database.prepare('select account from tokens where hash = ?'),
-  createPlant: database.prepare('insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing'),
+  createPlant: database.prepare(
+    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
+  ),
   // SQLite takes a negative limit as none.
-  listPlants: database.prepare('select name, tag from plants where account = ? order by id limit ?'),
+  listPlants: database.prepare(
+    'select name, tag from plants where account = ? order by id limit ?',
+  ),
   deletePlant: database.prepare('delete from plants where account = ? and id = ?'),
 }
 
@@ -23,7 +27,9 @@ function openStore(path) {
       account text not null, id integer not null, name text not null, tag text, primary key (account, id)
     ) strict, without rowid;
     create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid`)
-  const insertToken = opened.prepare(`insert into tokens (hash, account) values (?, 'default') on conflict do nothing`)
+  const insertToken = opened.prepare(
+    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
+  )
   insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
   return opened
 }
@@ -57,7 +63,9 @@ const app = fastify()
 // Numbers in a path and in a query come as text, those in a body do not.
 const strict = new Ajv({ coerceTypes: false })
 const coercing = new Ajv({ coerceTypes: true })
-app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema))
+app.setValidatorCompiler(({ schema, httpPart }) =>
+  (httpPart === 'body' ? strict : coercing).compile(schema),
+)
 
 app.decorateRequest('account', '')
 app.addHook('onRequest', (request, reply, done) => {
@@ -85,7 +93,9 @@ app.delete('/plants/:id', { schema: deleteSchema }, ({ account, params }, reply)
 })
 
 app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing here.'))
-app.setErrorHandler((error, _request, reply) => refuse(reply, error.statusCode ?? 500, error.message))
+app.setErrorHandler((error, _request, reply) =>
+  refuse(reply, error.statusCode ?? 500, error.message),
+)
 
 function bearerToken(header) {
   return header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined
@@ -103,4 +113,6 @@ process.on('SIGTERM', async () => {
   await app.close()
   database.close()
 })
-console.log(`listening on ${await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })}`)
+console.log(
+  `listening on ${await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })}`,
+)

@@ -13,7 +13,8 @@ pool.on('error', (error) => console.error(error.message))
 
 const statements = {
   findAccount: 'select account from tokens where hash = $1',
-  createPlant: 'insert into plants (account, id, name, tag) values ($1, $2, $3, $4) on conflict do nothing',
+  createPlant:
+    'insert into plants (account, id, name, tag) values ($1, $2, $3, $4) on conflict do nothing',
   // PostgreSQL takes null as no limit.
   listPlants: 'select name, tag from plants where account = $1 order by id limit $2',
   deletePlant: 'delete from plants where account = $1 and id = $2',
@@ -30,9 +31,10 @@ async function prepareStore() {
       account text not null, id bigint not null, name text not null, tag text, primary key (account, id)
     );
     create table if not exists tokens (hash bytea not null primary key, account text not null)`)
-  await pool.query(`insert into tokens (hash, account) values ($1, 'default') on conflict do nothing`, [
-    hash('sha256', process.env.TOKEN, 'buffer'),
-  ])
+  await pool.query(
+    `insert into tokens (hash, account) values ($1, 'default') on conflict do nothing`,
+    [hash('sha256', process.env.TOKEN, 'buffer')],
+  )
 }
 
 const id = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
@@ -64,7 +66,9 @@ const app = fastify()
 // Numbers in a path and in a query come as text, those in a body do not.
 const strict = new Ajv({ coerceTypes: false })
 const coercing = new Ajv({ coerceTypes: true })
-app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema))
+app.setValidatorCompiler(({ schema, httpPart }) =>
+  (httpPart === 'body' ? strict : coercing).compile(schema),
+)
 
 app.decorateRequest('account', '')
 app.addHook('onRequest', async (request, reply) => {
@@ -82,14 +86,21 @@ async function findAccount(hexHash) {
   if (known && known.untilMs > Date.now()) return known.account
   const { rows } = await run('findAccount', [Buffer.from(hexHash, 'hex')])
   const account = rows[0]?.account
-  if (account && tokenCacheMs > 0) knownAccounts.set(hexHash, { account, untilMs: Date.now() + tokenCacheMs })
+  if (account && tokenCacheMs > 0)
+    knownAccounts.set(hexHash, { account, untilMs: Date.now() + tokenCacheMs })
   return account
 }
 
-app.post('/plants', { schema: createSchema }, async ({ account, body: { id, name, tag } }, reply) => {
-  const { rowCount } = await run('createPlant', [account, id, name, tag ?? null])
-  return rowCount === 0 ? refuse(reply, 409, 'A plant with this id exists already.') : { name, tag }
-})
+app.post(
+  '/plants',
+  { schema: createSchema },
+  async ({ account, body: { id, name, tag } }, reply) => {
+    const { rowCount } = await run('createPlant', [account, id, name, tag ?? null])
+    return rowCount === 0
+      ? refuse(reply, 409, 'A plant with this id exists already.')
+      : { name, tag }
+  },
+)
 
 app.get('/plants', { schema: listSchema }, async ({ account, query }) => {
   const { rows } = await run('listPlants', [account, query.limit ?? null])
@@ -98,11 +109,15 @@ app.get('/plants', { schema: listSchema }, async ({ account, query }) => {
 
 app.delete('/plants/:id', { schema: deleteSchema }, async ({ account, params }, reply) => {
   const { rowCount } = await run('deletePlant', [account, params.id])
-  return rowCount === 0 ? refuse(reply, 404, 'There is no plant with this id.') : reply.code(204).send()
+  return rowCount === 0
+    ? refuse(reply, 404, 'There is no plant with this id.')
+    : reply.code(204).send()
 })
 
 app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing here.'))
-app.setErrorHandler((error, _request, reply) => refuse(reply, error.statusCode ?? 500, error.message))
+app.setErrorHandler((error, _request, reply) =>
+  refuse(reply, error.statusCode ?? 500, error.message),
+)
 
 function bearerToken(header) {
   return header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined
@@ -121,4 +136,6 @@ process.on('SIGTERM', async () => {
   await app.close()
   await pool.end()
 })
-console.log(`listening on ${await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })}`)
+console.log(
+  `listening on ${await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })}`,
+)

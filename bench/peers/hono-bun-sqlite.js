@@ -11,7 +11,9 @@ import { z } from 'zod'
 const database = openStore(process.env.STORE)
 const statements = {
   findAccount: database.query('select account from tokens where hash = ?'),
-  createPlant: database.query('insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing'),
+  createPlant: database.query(
+    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
+  ),
   // SQLite takes a negative limit as none.
   listPlants: database.query('select name, tag from plants where account = ? order by id limit ?'),
   deletePlant: database.query('delete from plants where account = ? and id = ?'),
@@ -25,14 +27,20 @@ function openStore(path) {
     create table if not exists plants (
       account text not null, id integer not null, name text not null, tag text, primary key (account, id)
     ) strict, without rowid`)
-  opened.run('create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid')
-  const insertToken = opened.query(`insert into tokens (hash, account) values (?, 'default') on conflict do nothing`)
+  opened.run(
+    'create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid',
+  )
+  const insertToken = opened.query(
+    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
+  )
   insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
   return opened
 }
 
 const newPlant = z.object({ id: z.int(), name: z.string(), tag: z.string().optional() })
-const listQuery = z.object({ limit: z.string().regex(/^\d+$/).transform(Number).pipe(z.int32()).optional() })
+const listQuery = z.object({
+  limit: z.string().regex(/^\d+$/).transform(Number).pipe(z.int32()).optional(),
+})
 const plantPath = z.object({
   id: z
     .string()
@@ -44,7 +52,12 @@ const plantPath = z.object({
 /** The validator, with a refusal in the form of the contract. */
 function validated(target, schema) {
   return zValidator(target, schema, ({ success, error }, context) => {
-    if (!success) return refuse(context, 400, error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '))
+    if (!success)
+      return refuse(
+        context,
+        400,
+        error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
+      )
   })
 }
 
@@ -66,18 +79,24 @@ app.use(
 app.post('/plants', validated('json', newPlant), (context) => {
   const { id, name, tag } = context.req.valid('json')
   const { changes } = statements.createPlant.run(context.get('account'), id, name, tag ?? null)
-  return changes === 0 ? refuse(context, 409, 'A plant with this id exists already.') : context.json({ name, tag })
+  return changes === 0
+    ? refuse(context, 409, 'A plant with this id exists already.')
+    : context.json({ name, tag })
 })
 
 app.get('/plants', validated('query', listQuery), (context) => {
   const { limit } = context.req.valid('query')
-  return context.json(statements.listPlants.all(context.get('account'), limit ?? -1).map(withoutEmptyTag))
+  return context.json(
+    statements.listPlants.all(context.get('account'), limit ?? -1).map(withoutEmptyTag),
+  )
 })
 
 app.delete('/plants/:id', validated('param', plantPath), (context) => {
   const { id } = context.req.valid('param')
   const { changes } = statements.deletePlant.run(context.get('account'), id)
-  return changes === 0 ? refuse(context, 404, 'There is no plant with this id.') : context.body(null, 204)
+  return changes === 0
+    ? refuse(context, 404, 'There is no plant with this id.')
+    : context.body(null, 204)
 })
 
 app.notFound((context) => refuse(context, 404, 'There is nothing here.'))
@@ -94,7 +113,11 @@ function refuse(context, status, message) {
   return context.json({ error: status, message }, status)
 }
 
-const server = Bun.serve({ hostname: '127.0.0.1', port: Number(process.env.PORT ?? 0), fetch: app.fetch })
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: Number(process.env.PORT ?? 0),
+  fetch: app.fetch,
+})
 process.on('SIGTERM', async () => {
   await server.stop()
   database.close()

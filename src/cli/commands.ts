@@ -27,13 +27,27 @@ function command<const Names extends SettingName>(
   return {
     ...declared,
     run: (args, world) =>
-      run(readSettings(declared.settings, declared.positionals, args, world.environment, declared.required), world),
+      run(
+        readSettings(
+          declared.settings,
+          declared.positionals,
+          args,
+          world.environment,
+          declared.required,
+        ),
+        world,
+      ),
   }
 }
 
 export const commands: readonly RunnableCommand[] = [
   command(
-    { name: 'serve', summary: 'Serve the API.', positionals: [], settings: ['host', 'port', 'store', 'first-token'] },
+    {
+      name: 'serve',
+      summary: 'Serve the API.',
+      positionals: [],
+      settings: ['host', 'port', 'store', 'first-token'],
+    },
     serve,
   ),
   command(
@@ -48,7 +62,8 @@ export const commands: readonly RunnableCommand[] = [
   command(
     {
       name: 'copy',
-      summary: 'Copy all plants and tokens from one store to another, or go on with a copy that was interrupted.',
+      summary:
+        'Copy all plants and tokens from one store to another, or go on with a copy that was interrupted.',
       positionals: [],
       settings: ['from', 'to'],
       required: ['from', 'to'],
@@ -65,7 +80,15 @@ export const commands: readonly RunnableCommand[] = [
     },
     tokenIssue,
   ),
-  command({ name: 'token list', summary: 'List tokens.', positionals: [], settings: ['account', 'json', 'store'] }, tokenList),
+  command(
+    {
+      name: 'token list',
+      summary: 'List tokens.',
+      positionals: [],
+      settings: ['account', 'json', 'store'],
+    },
+    tokenList,
+  ),
   command(
     {
       name: 'token revoke',
@@ -77,21 +100,28 @@ export const commands: readonly RunnableCommand[] = [
   ),
 ]
 
-/** Exit code of a command line that is wrong, by convention; 1 is for what was refused while it ran. */
+/**
+ * Exit code of a command line that is wrong, by convention; 1 is for what was refused while it ran.
+ */
 const usageExitCode = 2
 
 /** Runs a command line and resolves to its exit code. */
 export async function run(args: readonly string[], world: World): Promise<number> {
   const end = args.findIndex((arg) => arg.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)
-  if (args[0] === 'version' || args[0] === '--version' || args[0] === '-V') return print(world, version())
+  if (args[0] === 'version' || args[0] === '--version' || args[0] === '-V')
+    return print(world, version())
   if (args[0] === 'help') return help(words.slice(1), world)
   if (args.includes('--help') || args.includes('-h')) return help(words, world)
   const found = commandNamed(words)
   return found === undefined ? unknown(words, args, world) : await runCommand(found, args, world)
 }
 
-async function runCommand({ name, run: work }: RunnableCommand, args: readonly string[], world: World): Promise<number> {
+async function runCommand(
+  { name, run: work }: RunnableCommand,
+  args: readonly string[],
+  world: World,
+): Promise<number> {
   try {
     return await work(args.slice(name.split(' ').length), world)
   } catch (error) {
@@ -101,7 +131,9 @@ async function runCommand({ name, run: work }: RunnableCommand, args: readonly s
       return usageExitCode
     }
     const expected = isRefusal(error) || error instanceof CopyRefused
-    world.tell(`plants: ${expected ? error.message : `a defect of this program: ${describe(error)}`}`)
+    world.tell(
+      `plants: ${expected ? error.message : `a defect of this program: ${describe(error)}`}`,
+    )
     return 1
   }
 }
@@ -123,7 +155,9 @@ function help(words: readonly string[], world: World): number {
   return unknown(words, words, world)
 }
 
-/** Says what is wrong with a command line that begins with no command, and what may have been meant. */
+/**
+ * Says what is wrong with a command line that begins with no command, and what may have been meant.
+ */
 function unknown(words: readonly string[], args: readonly string[], world: World): number {
   const typed = words.length > 0 ? words.slice(0, 2) : args.slice(0, 1)
   const related = group(typed)
@@ -143,7 +177,10 @@ function tellHelp(words: readonly string[], { launcher, tell }: World): void {
   tell(`See: ${[launcher, ...words, '--help'].map(quotedForShell).join(' ')}`)
 }
 
-function nearestCommand([first = '', second]: readonly string[], related: readonly Command[]): string | undefined {
+function nearestCommand(
+  [first = '', second]: readonly string[],
+  related: readonly Command[],
+): string | undefined {
   const names = commands.map(({ name }) => name)
   const whole = second === undefined ? undefined : nearest(`${first} ${second}`, names)
   if (whole !== undefined || related.length > 0) return whole

@@ -22,8 +22,13 @@ class Interrupted extends Error {
 
 export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Promise<number> {
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
-  if (identityOf(from) === identityOf(to)) throw new UsageProblems(['--from and --to name the same store.'])
-  const surroundings = { randomBytes: world.randomBytes, note: () => {}, patience: 'of a command' } as const
+  if (identityOf(from) === identityOf(to))
+    throw new UsageProblems(['--from and --to name the same store.'])
+  const surroundings = {
+    randomBytes: world.randomBytes,
+    note: () => {},
+    patience: 'of a command',
+  } as const
   const source = await openStore(from, 'existing', { ...surroundings, ifMissing: 'check --from' })
   try {
     const target = await openStore(to, 'create', surroundings)
@@ -47,7 +52,8 @@ export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Pro
 
 /** What a store is, whichever way to it is named. */
 function identityOf(location: StoreLocation): string {
-  const stats = location.scheme === 'sqlite' ? statSync(location.path, { throwIfNoEntry: false }) : undefined
+  const stats =
+    location.scheme === 'sqlite' ? statSync(location.path, { throwIfNoEntry: false }) : undefined
   return stats === undefined ? describeStore(location) : `${stats.dev}:${stats.ino}`
 }
 
@@ -64,7 +70,10 @@ async function copyShowing(source: Store, target: Store, world: World): Promise<
       progress: (phase, count) => {
         if (shown?.phase !== phase) {
           shown?.progress.end()
-          shown = { phase, progress: new Progress(world, phase, phase === 'tokens' ? undefined : total) }
+          shown = {
+            phase,
+            progress: new Progress(world, phase, phase === 'tokens' ? undefined : total),
+          }
         }
         shown.progress.add(count)
       },
@@ -77,7 +86,11 @@ async function copyShowing(source: Store, target: Store, world: World): Promise<
   }
 }
 
-function outcome({ plants, accounts, tokens }: Copied, from: StoreLocation, to: StoreLocation): string {
+function outcome(
+  { plants, accounts, tokens }: Copied,
+  from: StoreLocation,
+  to: StoreLocation,
+): string {
   const counts = `${counted(plants, 'plant')} of ${counted(accounts, 'account')}, and ${counted(tokens, 'token')}`
   return `${describeStore(to)} holds all of ${describeStore(from)}: ${counts}. Counts and checksums agree.`
 }

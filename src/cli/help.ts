@@ -38,7 +38,11 @@ export function helpFor(command: Command): string {
 }
 
 /** A command on a store that does the same when it is pasted into a shell in any folder. */
-export function commandToPaste({ launcher }: Pick<World, 'launcher'>, words: readonly string[], store: StoreLocation): string {
+export function commandToPaste(
+  { launcher }: Pick<World, 'launcher'>,
+  words: readonly string[],
+  store: StoreLocation,
+): string {
   return [launcher, ...words, '--store', storeUrl(store)].map(quotedForShell).join(' ')
 }
 
@@ -47,7 +51,9 @@ export function quotedForShell(word: string): string {
 }
 
 function usage({ name, positionals, settings: names, required = [] }: Command): string {
-  const flags = names.map((setting) => (required.includes(setting) ? flagOf(setting) : `[${flagOf(setting)}]`))
+  const flags = names.map((setting) =>
+    required.includes(setting) ? flagOf(setting) : `[${flagOf(setting)}]`,
+  )
   return [name, ...positionals, ...flags].join(' ')
 }
 

@@ -4,14 +4,20 @@ import { migrateStore } from '../service.ts'
 import { describeStore } from '../storeLocation.ts'
 import type { World } from './world.ts'
 
-export async function migrate({ values }: Parsed<'store' | 'print'>, world: World): Promise<number> {
+export async function migrate(
+  { values }: Parsed<'store' | 'print'>,
+  world: World,
+): Promise<number> {
   const { store, print: onlyPrint } = values
   const statements = await migrateStore(store, onlyPrint)
   if (statements === undefined) {
-    world.tell(`${describeStore(store)} needs no migration: an embedded store is brought up to date whenever it is opened.`)
+    world.tell(
+      `${describeStore(store)} needs no migration: an embedded store is brought up to date whenever it is opened.`,
+    )
     return 0
   }
-  if (onlyPrint && statements.length > 0) world.print(statements.map((statement) => `${statement};`).join('\n\n'))
+  if (onlyPrint && statements.length > 0)
+    world.print(statements.map((statement) => `${statement};`).join('\n\n'))
   world.tell(outcome(describeStore(store), statements.length, onlyPrint))
   return 0
 }

@@ -13,7 +13,11 @@ export class Progress {
   #shownMs: number
   #done = 0
 
-  constructor(world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>, what: string, total: number | undefined) {
+  constructor(
+    world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>,
+    what: string,
+    total: number | undefined,
+  ) {
     this.#world = world
     this.#what = what
     this.#total = total
@@ -41,9 +45,11 @@ export class Progress {
     const rate = seconds === 0 ? 0 : this.#done / seconds
     const total = this.#total
     const numbers = `${this.#done}${total === undefined ? '' : ` of ${total}`}, ${Math.round(rate)}/s${remaining(this.#done, total, rate)}`
-    const share = total === undefined ? undefined : total === 0 ? 1 : Math.min(this.#done / total, 1)
+    const share =
+      total === undefined ? undefined : total === 0 ? 1 : Math.min(this.#done / total, 1)
     const percent = share === undefined ? '' : `${Math.floor(share * 100)} %`
-    if (!this.#world.errorIsTerminal) this.#world.tell(`${this.#what}: ${percent === '' ? '' : `${percent}, `}${numbers}`)
+    if (!this.#world.errorIsTerminal)
+      this.#world.tell(`${this.#what}: ${percent === '' ? '' : `${percent}, `}${numbers}`)
     // Shorter than eighty columns for billions of plants: a line that wraps cannot be drawn over.
     else
       this.#world.draw(
@@ -53,7 +59,9 @@ export class Progress {
 }
 
 function remaining(done: number, total: number | undefined, rate: number): string {
-  return total === undefined || done >= total || rate === 0 ? '' : `, ${durationText((total - done) / rate)} left`
+  return total === undefined || done >= total || rate === 0
+    ? ''
+    : `, ${durationText((total - done) / rate)} left`
 }
 
 function bar(share: number): string {

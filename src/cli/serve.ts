@@ -12,16 +12,25 @@ import type { World } from './world.ts'
 /** How long a stop waits for what is under way. */
 const stopMs = 10_000
 
-/** How long a stop waits for a start that is under way. Nothing is acknowledged before its end, so no more is needed. */
+/**
+ * How long a stop waits for a start that is under way. Nothing is acknowledged before its end, so
+ * no more is needed.
+ */
 const startEndMs = 1000
 
-/** Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the terminal and from npm. */
+/**
+ * Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the
+ * terminal and from npm.
+ */
 const sameSignalMs = 200
 
 type ServeSetting = 'host' | 'port' | 'store' | 'first-token'
 
 export async function serve({ values }: Parsed<ServeSetting>, world: World): Promise<number> {
-  const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, world.nowMs)
+  const log = openLog(
+    { descriptor: world.errorDescriptor, terminal: world.errorIsTerminal },
+    world.nowMs,
+  )
   try {
     return await serveLogging(values, log, world)
   } finally {
@@ -40,14 +49,20 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   }
   // Before the start, which a signal would otherwise end with half a store on the disk.
   const stop = stopRequest(world, force)
-  const starting = startService({ host, port, store }, { log, nowMs: world.nowMs, randomBytes: world.randomBytes })
+  const starting = startService(
+    { host, port, store },
+    { log, nowMs: world.nowMs, randomBytes: world.randomBytes },
+  )
   service = await unlessStopped(starting, stop, log)
   if (service === undefined) return 0
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
-  const welcome = values['first-token'] ? await firstToken(opened, service.url, store, world) : undefined
-  if (welcome === undefined && !(await opened.hasTokens())) log.note(`the store holds no token; issue one with: ${issuing}`)
+  const welcome = values['first-token']
+    ? await firstToken(opened, service.url, store, world)
+    : undefined
+  if (welcome === undefined && !(await opened.hasTokens()))
+    log.note(`the store holds no token; issue one with: ${issuing}`)
   await log.flush()
   if (welcome !== undefined) world.print(welcome)
   world.print(`plants: listening on ${service.url}`)
@@ -65,7 +80,9 @@ interface StopRequest {
   readonly coming: Promise<void>
 }
 
-/** Hears requests to stop. A second one calls `force`, and a third one ends the process as it is. */
+/**
+ * Hears requests to stop. A second one calls `force`, and a third one ends the process as it is.
+ */
 function stopRequest(world: World, force: () => Promise<void>): StopRequest {
   const { promise: coming, resolve } = Promise.withResolvers<void>()
   let requests = 0
@@ -82,13 +99,22 @@ function stopRequest(world: World, force: () => Promise<void>): StopRequest {
   return { came: () => requests > 0, coming }
 }
 
-/** Resolves to the service, or to undefined if a request to stop came before it was there; then it is stopped. */
-async function unlessStopped(starting: Promise<Service>, stop: StopRequest, log: Log): Promise<Service | undefined> {
+/**
+ * Resolves to the service, or to undefined if a request to stop came before it was there; then it
+ * is stopped.
+ */
+async function unlessStopped(
+  starting: Promise<Service>,
+  stop: StopRequest,
+  log: Log,
+): Promise<Service | undefined> {
   const settled = starting.then(
     (service) => ({ service }),
     (error: unknown) => ({ error }),
   )
-  const patience = stop.coming.then(() => new Promise<undefined>((resolve) => setTimeout(resolve, startEndMs)))
+  const patience = stop.coming.then(
+    () => new Promise<undefined>((resolve) => setTimeout(resolve, startEndMs)),
+  )
   const outcome = await Promise.race([settled, patience])
   // A signal that came while this thread waited for a lock is heard in the next turn.
   await new Promise((resolve) => setImmediate(resolve))
@@ -103,11 +129,17 @@ async function unlessStopped(starting: Promise<Service>, stop: StopRequest, log:
 }
 
 /** What to say of a first token: the token, if the store had none, or else how to issue another. */
-async function firstToken(store: Store, url: string, location: StoreLocation, world: World): Promise<string> {
+async function firstToken(
+  store: Store,
+  url: string,
+  location: StoreLocation,
+  world: World,
+): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
   const issued = await issueFirstToken(store, request, world)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', request.account], location)
-  if (issued === undefined) return `The store holds tokens already. Issue another for the same account with: ${issuing}`
+  if (issued === undefined)
+    return `The store holds tokens already. Issue another for the same account with: ${issuing}`
   return welcomeText(reachable(url), issued.plain.reveal())
 }
 
@@ -116,7 +148,9 @@ function reachable(url: string): string {
   return url.replace(/\/\/[0.]+:/, '//127.0.0.1:').replace(/\/\/\[[0:]+\]:/, '//[::1]:')
 }
 
-/** The requests use nothing that a curl of ten years ago lacks; `-w` ends an answer with a newline. */
+/**
+ * The requests use nothing that a curl of ten years ago lacks; `-w` ends an answer with a newline.
+ */
 function welcomeText(url: string, token: string): string {
   return `
 This is the first token, for the account "default". It is shown only now; keep it safe.

@@ -1,4 +1,5 @@
-// The commands on tokens. They work beside a running server, which sees their effect as soon as its store says.
+// The commands on tokens. They work beside a running server, which sees their effect as soon as its
+// store says.
 import { type Parsed, quoted, UsageProblems } from '../config.ts'
 import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
@@ -13,7 +14,8 @@ export async function tokenIssue(
   { values }: Parsed<'account' | 'label' | 'scopes' | 'expires' | 'store'>,
   world: World,
 ): Promise<number> {
-  // The command requires an account, which the type of its setting, shared with the list, does not say.
+  // The command requires an account, which the type of its setting, shared with the list, does not
+  // say.
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
@@ -26,7 +28,10 @@ export async function tokenIssue(
   })
 }
 
-export async function tokenList({ values }: Parsed<'account' | 'json' | 'store'>, world: World): Promise<number> {
+export async function tokenList(
+  { values }: Parsed<'account' | 'json' | 'store'>,
+  world: World,
+): Promise<number> {
   return withStore(values.store, 'of a command', world, async (opened) => {
     const tokens = await opened.listTokens(values.account)
     const nowMs = world.nowMs()
@@ -41,16 +46,24 @@ export async function tokenList({ values }: Parsed<'account' | 'json' | 'store'>
     else if (tokens.length > 0) world.print(table(tokens, nowMs))
     else {
       const issuing = ['token', 'issue', '--account', values.account ?? 'NAME']
-      world.print(`There are no such tokens. Issue one with: ${commandToPaste(world, issuing, values.store)}`)
+      world.print(
+        `There are no such tokens. Issue one with: ${commandToPaste(world, issuing, values.store)}`,
+      )
     }
     return 0
   })
 }
 
-export async function tokenRevoke({ values, positionals }: Parsed<'store'>, world: World): Promise<number> {
+export async function tokenRevoke(
+  { values, positionals }: Parsed<'store'>,
+  world: World,
+): Promise<number> {
   const [id = ''] = positionals
   const listing = commandToPaste(world, ['token', 'list'], values.store)
-  if (id.startsWith('plants_')) throw new UsageProblems([`that is a token, not the id of one. The ids are shown by: ${listing}`])
+  if (id.startsWith('plants_'))
+    throw new UsageProblems([
+      `that is a token, not the id of one. The ids are shown by: ${listing}`,
+    ])
   return withStore(values.store, 'of a request', world, async (opened) => {
     const token = await opened.revokeToken(id, world.nowMs())
     if (token === undefined) {
@@ -69,7 +82,12 @@ async function withStore(
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
   const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
-  const store = await openStore(location, 'existing', { randomBytes: world.randomBytes, note: () => {}, patience, ifMissing })
+  const store = await openStore(location, 'existing', {
+    randomBytes: world.randomBytes,
+    note: () => {},
+    patience,
+    ifMissing,
+  })
   try {
     return await work(forOperator(store, location))
   } finally {
@@ -107,9 +125,13 @@ function table(tokens: readonly Token[], nowMs: number): string {
     stateOf(token, nowMs),
     dayOf(token.createdAtMs),
     token.expiresAtMs === null ? 'never' : dayOf(token.expiresAtMs),
-    token.lastUsedAtMs === null ? 'never' : `${dayOf(token.lastUsedAtMs)} ${timeText(token.lastUsedAtMs)?.slice(11, 13)}h`,
+    token.lastUsedAtMs === null
+      ? 'never'
+      : `${dayOf(token.lastUsedAtMs)} ${timeText(token.lastUsedAtMs)?.slice(11, 13)}h`,
   ])
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)))
+  const widths = head.map((_, column) =>
+    Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)),
+  )
   return [head, ...rows]
     .map((row) =>
       row

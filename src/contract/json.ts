@@ -1,6 +1,7 @@
 // Reads JSON text (RFC 8259) in one pass: exact digits, no name twice, bounded before it is built.
 // JSON.parse would put each name and short string into one table of the engine, whose hash has no
-// seed. Names that collide in it slow down all who come later, even when each body holds only a few.
+// seed. Names that collide in it slow down all who come later, even when each body holds only a
+// few.
 import { Failure } from '../domain/failure.ts'
 import { withoutTokens } from '../domain/token.ts'
 
@@ -13,7 +14,10 @@ export class JsonNumber {
   }
 }
 
-/** The members of an object, as two lists: properties of a JavaScript object would be in the engine's table. */
+/**
+ * The members of an object, as two lists: properties of a JavaScript object would be in the
+ * engine's table.
+ */
 export class JsonObject {
   readonly #names: readonly string[]
   readonly #values: readonly JsonValue[]
@@ -34,12 +38,17 @@ export type JsonValue = null | boolean | string | JsonNumber | JsonObject | read
 /** Most values in a body: the body itself, the value of each member and each element. */
 export const valuesMax = 1000
 
-/** Deepest nesting of a body. No plant needs more than one level; others may be in members that are ignored. */
+/**
+ * Deepest nesting of a body. No plant needs more than one level; others may be in members that are
+ * ignored.
+ */
 export const nestingMax = 500
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body: UTF-8, at most one leading byte order mark, one JSON value within the bounds above. */
+/**
+ * Reads a body: UTF-8, at most one leading byte order mark, one JSON value within the bounds above.
+ */
 export function readJson(body: Uint8Array): JsonValue {
   return new Reader(decode(body)).read()
 }
@@ -115,7 +124,9 @@ class Reader {
   #value(depth: number): JsonValue {
     this.#values += 1
     if (this.#values > valuesMax)
-      refuse(`The body must not hold more than ${valuesMax} values, counting every member and every element.`)
+      refuse(
+        `The body must not hold more than ${valuesMax} values, counting every member and every element.`,
+      )
     switch (this.#text.charCodeAt(this.#at)) {
       case code.quote:
         return this.#text.length > sharedTextMax ? copy(this.#string()) : this.#string()
@@ -141,9 +152,12 @@ class Reader {
     return new JsonObject(names, values)
   }
 
-  /** What is between two brackets: values, each after a name if there is a list to put the names in. */
+  /**
+   * What is between two brackets: values, each after a name if there is a list to put the names in.
+   */
   #elements(depth: number, end: number, names?: string[]): JsonValue[] {
-    if (depth > nestingMax) refuse(`The body must not be nested more than ${nestingMax} levels deep.`)
+    if (depth > nestingMax)
+      refuse(`The body must not be nested more than ${nestingMax} levels deep.`)
     const values: JsonValue[] = []
     this.#at += 1
     if (this.#takes(end)) return values
@@ -181,7 +195,11 @@ class Reader {
     const start = this.#at + 1
     let end = start
     let escaped = false
-    for (let character = text.charCodeAt(end); character !== code.quote; character = text.charCodeAt(end)) {
+    for (
+      let character = text.charCodeAt(end);
+      character !== code.quote;
+      character = text.charCodeAt(end)
+    ) {
       if (character === code.backslash) {
         escaped = true
         end += 1
@@ -218,14 +236,16 @@ const quotedNameMax = 64
 const comparedNamesMax = 8
 
 function refuseDuplicates(names: readonly string[]): void {
-  const twice = names.length > comparedNamesMax ? twiceInSorted(names.toSorted()) : twiceInFew(names)
+  const twice =
+    names.length > comparedNamesMax ? twiceInSorted(names.toSorted()) : twiceInFew(names)
   if (twice === undefined) return
   const quoted = JSON.stringify(withoutTokens(twice).slice(0, quotedNameMax))
   refuse(`The body holds the member ${quoted} more than once in one object.`)
 }
 
 function twiceInFew(names: readonly string[]): string | undefined {
-  for (let at = 1; at < names.length; at += 1) if (names.indexOf(names[at] as string) < at) return names[at]
+  for (let at = 1; at < names.length; at += 1)
+    if (names.indexOf(names[at] as string) < at) return names[at]
   return undefined
 }
 
@@ -242,7 +262,8 @@ const integerDigitsMax = 19
  */
 export function exactInteger(source: string): bigint | undefined {
   if (/^-?\d{1,19}$/.test(source)) return BigInt(source)
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   const digits = whole + fraction
   let first = 0
   while (digits.charAt(first) === '0') first += 1

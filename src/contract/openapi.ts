@@ -10,11 +10,20 @@ const json = 'application/json'
 
 /** What any operation may refuse with, by who may call it. */
 const refusalsOfEverything = ['request-malformed', 'internal'] as const
-const refusalsOfCallers = ['token-missing', 'token-refused', 'scope-missing', 'store-unavailable'] as const
+const refusalsOfCallers = [
+  'token-missing',
+  'token-refused',
+  'scope-missing',
+  'store-unavailable',
+] as const
 
 /** The document as JSON text, with every digit of its 64-bit bounds. */
 export function openapiText(indent?: number): string {
-  return JSON.stringify(openapiDocument(), (_name, value) => (typeof value === 'bigint' ? rawJson(String(value)) : value), indent)
+  return JSON.stringify(
+    openapiDocument(),
+    (_name, value) => (typeof value === 'bigint' ? rawJson(String(value)) : value),
+    indent,
+  )
 }
 
 /** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
@@ -94,7 +103,10 @@ function paths(): Json {
   const byPath: Record<string, Record<string, Json>> = {}
   for (const [id, operation] of Object.entries(operations) as [string, Operation][]) {
     if (operation.unpublished) continue
-    byPath[operation.path] = { ...byPath[operation.path], [operation.method.toLowerCase()]: published(id, operation) }
+    byPath[operation.path] = {
+      ...byPath[operation.path],
+      [operation.method.toLowerCase()]: published(id, operation),
+    }
   }
   return byPath
 }
@@ -125,7 +137,14 @@ function parameters({ takes }: Operation): Json {
       examples,
       ...schema
     } = parameter.published as { description?: string; examples?: readonly unknown[] }
-    return { name, in: place, required: place === 'path', description: text, schema, example: examples?.[0] }
+    return {
+      name,
+      in: place,
+      required: place === 'path',
+      description: text,
+      schema,
+      example: examples?.[0],
+    }
   })
   return list.length === 0 ? {} : { parameters: list }
 }
@@ -133,24 +152,49 @@ function parameters({ takes }: Operation): Json {
 function requestBody({ body }: Operation): Json {
   if (body === undefined) return {}
   const examples = {
-    small: { summary: 'A plant with a tag', value: { id: 7, name: 'Monstera deliciosa', tag: 'indoor' } },
+    small: {
+      summary: 'A plant with a tag',
+      value: { id: 7, name: 'Monstera deliciosa', tag: 'indoor' },
+    },
     untagged: { summary: 'A plant without a tag', value: { id: 8, name: 'Ginkgo biloba' } },
   }
-  return { requestBody: { required: true, content: { [json]: { schema: { $ref: '#/components/schemas/NewPlant' }, examples } } } }
+  return {
+    requestBody: {
+      required: true,
+      content: { [json]: { schema: { $ref: '#/components/schemas/NewPlant' }, examples } },
+    },
+  }
 }
 
-function success(id: string, { success: { status, description: text, media, shape, header } }: Operation): Json {
-  const headers = header === undefined ? {} : { headers: { [header.name]: publishedHeader(header.description, header.example) } }
+function success(
+  id: string,
+  { success: { status, description: text, media, shape, header } }: Operation,
+): Json {
+  const headers =
+    header === undefined
+      ? {}
+      : { headers: { [header.name]: publishedHeader(header.description, header.example) } }
   const content =
     media === undefined || shape === undefined
       ? {}
-      : { content: { [media]: { schema: { $ref: `#/components/schemas/${shape}` }, example: successExamples[id] } } }
+      : {
+          content: {
+            [media]: {
+              schema: { $ref: `#/components/schemas/${shape}` },
+              example: successExamples[id],
+            },
+          },
+        }
   return { [status]: { description: text, ...headers, ...content } }
 }
 
 /** One response for each status, with an example for each refusal that has it. */
 function failures({ access, refusals: own }: Operation): Json {
-  const all = new Set<Refusal>([...refusalsOfEverything, ...(access === 'public' ? [] : refusalsOfCallers), ...own])
+  const all = new Set<Refusal>([
+    ...refusalsOfEverything,
+    ...(access === 'public' ? [] : refusalsOfCallers),
+    ...own,
+  ])
   const statuses = [...new Set([...all].map((refusal) => refusals[refusal].status))]
   return Object.fromEntries(
     statuses.map((status) => [
@@ -166,7 +210,9 @@ function failures({ access, refusals: own }: Operation): Json {
 function failure(status: number, those: readonly Refusal[]): Json {
   const forms = those.map((refusal) => refusals[refusal])
   const headers = Object.fromEntries(
-    forms.flatMap(({ header, when }) => (header === undefined ? [] : [[header.name, publishedHeader(when, header.example)]])),
+    forms.flatMap(({ header, when }) =>
+      header === undefined ? [] : [[header.name, publishedHeader(when, header.example)]],
+    ),
   )
   const examples = Object.fromEntries(
     those.map((refusal) => {

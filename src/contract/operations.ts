@@ -24,7 +24,11 @@ export interface Success {
   readonly media?: string
   /** The name of the published shape of the body, or that of its elements. */
   readonly shape?: 'Plant' | 'Plants' | 'Health'
-  readonly header?: { readonly name: string; readonly description: string; readonly example: string }
+  readonly header?: {
+    readonly name: string
+    readonly description: string
+    readonly example: string
+  }
 }
 
 export interface Operation<
@@ -50,12 +54,17 @@ export interface Operation<
 /** What an operation works on once it is read: a path parameter is there, others may be absent. */
 export type InputOf<Of> =
   Of extends Operation<infer Takes, infer Body>
-    ? { readonly [Name in keyof Takes]: ParameterOf<Takes[Name]> } & (Body extends Member<infer Value>
+    ? { readonly [Name in keyof Takes]: ParameterOf<Takes[Name]> } & (Body extends Member<
+        infer Value
+      >
         ? { readonly body: Value }
         : unknown)
     : never
 
-type ParameterOf<Placed> = Placed extends { readonly in: 'path'; readonly parameter: infer Declared }
+type ParameterOf<Placed> = Placed extends {
+  readonly in: 'path'
+  readonly parameter: infer Declared
+}
   ? ValueOf<Declared>
   : Placed extends { readonly parameter: infer Declared }
     ? ValueOf<Declared> | undefined
@@ -75,21 +84,31 @@ export interface RawParameters {
 }
 
 /** Reads the raw parts of a request into an operation's input; a Failure names what is wrong. */
-export function readInput<Of extends Operation>(operation: Of, raw: RawParameters, body: JsonValue | undefined): InputOf<Of> {
+export function readInput<Of extends Operation>(
+  operation: Of,
+  raw: RawParameters,
+  body: JsonValue | undefined,
+): InputOf<Of> {
   const input: Record<string, unknown> = {}
-  for (const key in operation.takes) input[key] = readParameter(operation.takes[key] as PlacedParameter<unknown>, raw)
-  if (operation.body !== undefined) input['body'] = operation.body.fromJson(body as JsonValue, 'The body')
+  for (const key in operation.takes)
+    input[key] = readParameter(operation.takes[key] as PlacedParameter<unknown>, raw)
+  if (operation.body !== undefined)
+    input['body'] = operation.body.fromJson(body as JsonValue, 'The body')
   return input as InputOf<Of>
 }
 
-function readParameter({ in: place, name, parameter }: PlacedParameter<unknown>, raw: RawParameters): unknown {
+function readParameter(
+  { in: place, name, parameter }: PlacedParameter<unknown>,
+  raw: RawParameters,
+): unknown {
   if (place === 'path') return parameter.fromText(raw.path ?? '', name)
   if (place === 'header') {
     const text = raw.header(name)
     return text === null ? undefined : parameter.fromText(text, name)
   }
   const [text, ...others] = raw.query(name) ?? []
-  if (others.length > 0) throw new Failure('input-invalid', `${name} must not be given more than once.`)
+  if (others.length > 0)
+    throw new Failure('input-invalid', `${name} must not be given more than once.`)
   return text === undefined ? undefined : parameter.fromText(text, name)
 }
 
@@ -133,7 +152,13 @@ export const operations = {
     takes: { idempotencyKey: { in: 'header', name: 'Idempotency-Key', parameter: idempotencyKey } },
     body: newPlantShape,
     success: { status: 200, description: 'The plant is kept.', media: json, shape: 'Plant' },
-    refusals: ['input-invalid', ...bodyRefusals, 'id-taken', 'idempotency-key-reused', 'outcome-unknown'],
+    refusals: [
+      'input-invalid',
+      ...bodyRefusals,
+      'id-taken',
+      'idempotency-key-reused',
+      'outcome-unknown',
+    ],
   }),
   listPlants: operation({
     method: 'GET',
@@ -154,7 +179,8 @@ export const operations = {
       shape: 'Plants',
       header: {
         name: 'Link',
-        description: 'Where the list goes on (RFC 8288), when `limit` cut it. Relative to the request.',
+        description:
+          'Where the list goes on (RFC 8288), when `limit` cut it. Relative to the request.',
         example: '</plants?limit=20&after=AAAAAAAAAAc>; rel="next"',
       },
     },

@@ -7,7 +7,10 @@ const name = text({
   description: 'Name of the plant. Kept as it is sent: nothing is trimmed or normalised.',
   examples: ['Monstera deliciosa'],
 })
-const tag = text({ description: 'Type of the plant. Leave it out when there is none.', examples: ['indoor'] })
+const tag = text({
+  description: 'Type of the plant. Leave it out when there is none.',
+  examples: ['indoor'],
+})
 
 export const plantId = int64({
   description: "Identification number of the plant. Unique within the caller's account.",
@@ -38,10 +41,15 @@ export function plantsJson(plants: readonly Plant[]): string {
   return JSON.stringify(plants.map(wirePlant)).slice(1, -1)
 }
 
-/** Text in one piece of a long list, in UTF-16 code units: as JSON it may take six bytes for each. */
+/**
+ * Text in one piece of a long list, in UTF-16 code units: as JSON it may take six bytes for each.
+ */
 export const pieceTextMax = 16 * 1024
 
-/** As `plantsJson`, in pieces: however long a list or a name in it is, no piece holds much more than `pieceTextMax`. */
+/**
+ * As `plantsJson`, in pieces: however long a list or a name in it is, no piece holds much more than
+ * `pieceTextMax`.
+ */
 export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
   let separator = ''
   let piece: Plant[] = []
@@ -75,7 +83,9 @@ function* longPlantJson(separator: string, { name, tag }: Plant): Generator<stri
   yield '"}'
 }
 
-/** The inside of a JSON string. No piece ends within a surrogate pair, which JSON would then escape. */
+/**
+ * The inside of a JSON string. No piece ends within a surrogate pair, which JSON would then escape.
+ */
 function* quotedPieces(text: string): Generator<string> {
   for (let start = 0, end = 0; start < text.length; start = end) {
     end = start + pieceTextMax
@@ -102,14 +112,22 @@ export function errorJson(status: number, message: string): string {
   return JSON.stringify({ error: status, message })
 }
 
-export const limit = count({ description: 'Maximum number of plants to return. Absent: every plant.', examples: [20] })
+export const limit = count({
+  description: 'Maximum number of plants to return. Absent: every plant.',
+  examples: [20],
+})
 
-/** An id as eight bytes in base64url: eleven characters, of which the last carries four bits only. */
+/**
+ * An id as eight bytes in base64url: eleven characters, of which the last carries four bits only.
+ */
 export const cursor = formatted(
   /^[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]$/,
   'a cursor from a Link header of this service',
   (value) => Buffer.from(value, 'base64url').readBigInt64BE(),
-  { description: 'Where to go on: the cursor in the URL of a Link header with rel="next".', examples: ['AAAAAAAAAAc'] },
+  {
+    description: 'Where to go on: the cursor in the URL of a Link header with rel="next".',
+    examples: ['AAAAAAAAAAc'],
+  },
 )
 
 export function cursorText(id: bigint): string {

@@ -20,7 +20,11 @@ export interface RefusalForm {
   /** For the OpenAPI document: a message as it is really sent. */
   readonly example: string
   /** The header that this refusal carries; `value` is given the failure's detail. */
-  readonly header?: { readonly name: string; readonly value: (detail: string) => string; readonly example: string }
+  readonly header?: {
+    readonly name: string
+    readonly value: (detail: string) => string
+    readonly example: string
+  }
 }
 
 const challenge = 'Bearer realm="plants"'
@@ -102,10 +106,19 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
   'idempotency-key-reused': {
     status: 422,
     when: 'The idempotency key was first sent with another name or tag for this id.',
-    example: 'Idempotency-Key was first sent with another name or tag for this id; use a new key for a new plant.',
+    example:
+      'Idempotency-Key was first sent with another name or tag for this id; use a new key for a new plant.',
   },
-  internal: { status: 500, when: 'The service failed; its log says why.', example: 'The service failed to answer.' },
-  'method-unknown': { status: 501, when: 'The method is not known.', example: 'The method is not known.' },
+  internal: {
+    status: 500,
+    when: 'The service failed; its log says why.',
+    example: 'The service failed to answer.',
+  },
+  'method-unknown': {
+    status: 501,
+    when: 'The method is not known.',
+    example: 'The method is not known.',
+  },
   'store-unavailable': {
     status: 503,
     when: 'The store cannot be reached. Nothing was done; try again.',

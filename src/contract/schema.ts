@@ -20,7 +20,11 @@ export interface Parameter<Value> {
 
 /** The TypeScript type of what a declaration reads. */
 export type ValueOf<Declared> =
-  Declared extends Member<infer Value> ? Value : Declared extends Parameter<infer Value> ? Value : never
+  Declared extends Member<infer Value>
+    ? Value
+    : Declared extends Parameter<infer Value>
+      ? Value
+      : never
 
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
@@ -36,11 +40,21 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
     return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
   }
   return {
-    // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not 2^63 - 1.
-    published: { type: 'integer', format: 'int64', minimum: int64Min, exclusiveMaximum: int64Max + 1n, ...annotations },
+    // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not
+    // 2^63 - 1.
+    published: {
+      type: 'integer',
+      format: 'int64',
+      minimum: int64Min,
+      exclusiveMaximum: int64Max + 1n,
+      ...annotations,
+    },
     fromJson: (json, name) =>
-      json instanceof JsonNumber ? checked(exactInteger(json.source), name) : refuseKind(name, 'a number', json),
-    fromText: (text, name) => checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name, inDigits),
+      json instanceof JsonNumber
+        ? checked(exactInteger(json.source), name)
+        : refuseKind(name, 'a number', json),
+    fromText: (text, name) =>
+      checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name, inDigits),
   }
 }
 
@@ -50,12 +64,17 @@ export function count(annotations: PublishedSchema): Parameter<number> {
     published: { type: 'integer', format: 'int32', minimum: 0, maximum: int32Max, ...annotations },
     fromText: (text, name) => {
       const value = /^(?:0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN
-      return value <= int32Max ? value : refuse(`${name} must be an integer between 0 and ${int32Max}${inDigits}.`)
+      return value <= int32Max
+        ? value
+        : refuse(`${name} must be an integer between 0 and ${int32Max}${inDigits}.`)
     },
   }
 }
 
-/** Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8 cannot. */
+/**
+ * Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8
+ * cannot.
+ */
 export function text(annotations: PublishedSchema): Member<string> {
   return {
     published: { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$', ...annotations },
@@ -68,7 +87,9 @@ export function text(annotations: PublishedSchema): Member<string> {
   }
 }
 
-/** Text in a header or query that follows a pattern; `form` completes the sentence "NAME must be …". */
+/**
+ * Text in a header or query that follows a pattern; `form` completes the sentence "NAME must be …".
+ */
 export function formatted<Value>(
   pattern: RegExp,
   form: string,
@@ -77,14 +98,21 @@ export function formatted<Value>(
 ): Parameter<Value> {
   return {
     published: { type: 'string', pattern: pattern.source, ...annotations },
-    fromText: (value, name) => (pattern.test(value) ? read(value) : refuse(`${name} must be ${form}.`)),
+    fromText: (value, name) =>
+      pattern.test(value) ? read(value) : refuse(`${name} must be ${form}.`),
   }
 }
 
 /** Text that is taken as it comes. */
-export const anyText: Parameter<string> = { published: { type: 'string' }, fromText: (text) => text }
+export const anyText: Parameter<string> = {
+  published: { type: 'string' },
+  fromText: (text) => text,
+}
 
-/** A member that may be left out, and is null then. An explicit null is not the same as leaving it out. */
+/**
+ * A member that may be left out, and is null then. An explicit null is not the same as leaving it
+ * out.
+ */
 export interface Optional<Value> {
   readonly optional: Member<Value>
 }
@@ -95,11 +123,16 @@ export function optional<Value>(member: Member<Value>): Optional<Value> {
 
 type Members = Readonly<Record<string, Member<unknown> | Optional<unknown>>>
 type ObjectOf<Of extends Members> = {
-  readonly [Name in keyof Of]: Of[Name] extends Optional<infer Value> ? Value | null : ValueOf<Of[Name]>
+  readonly [Name in keyof Of]: Of[Name] extends Optional<infer Value>
+    ? Value | null
+    : ValueOf<Of[Name]>
 }
 
 /** An object with these members. Others are ignored: the published schema is open. */
-export function object<Of extends Members>(members: Of, annotations: PublishedSchema): Member<ObjectOf<Of>> {
+export function object<Of extends Members>(
+  members: Of,
+  annotations: PublishedSchema,
+): Member<ObjectOf<Of>> {
   const entries = Object.entries(members)
   const published = entries.map(([name, member]) => [name, required(member).published] as const)
   return {
@@ -122,7 +155,11 @@ function required(member: Member<unknown> | Optional<unknown>): Member<unknown> 
   return 'optional' in member ? member.optional : member
 }
 
-function readMember(given: JsonObject, name: string, member: Member<unknown> | Optional<unknown>): unknown {
+function readMember(
+  given: JsonObject,
+  name: string,
+  member: Member<unknown> | Optional<unknown>,
+): unknown {
   const json = given.get(name)
   if (json !== undefined) return required(member).fromJson(json, name)
   return 'optional' in member ? null : refuse(`${name} is missing.`)

@@ -16,11 +16,18 @@ const hourMs = 3_600_000
  * refusal for all of them. The store is asked every time; how soon it knows of a revoked token is
  * its promise (`tokenDelayMs`).
  */
-export async function authenticate(store: Store, plainToken: string, nowMs: number): Promise<Caller> {
+export async function authenticate(
+  store: Store,
+  plainToken: string,
+  nowMs: number,
+): Promise<Caller> {
   const hash = tokenHashOf(plainToken)
   const token = hash === undefined ? undefined : await store.findToken(hash)
   if (token === undefined || !isUsable(token, nowMs)) {
-    throw new Failure('token-refused', 'The bearer token is not valid: it is unknown, malformed, expired or revoked.')
+    throw new Failure(
+      'token-refused',
+      'The bearer token is not valid: it is unknown, malformed, expired or revoked.',
+    )
   }
   noteUse(store, token, nowMs)
   return { account: token.account, scopes: token.scopes }
@@ -28,7 +35,9 @@ export async function authenticate(store: Store, plainToken: string, nowMs: numb
 
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
-  throw new Failure('scope-missing', `The bearer token lacks the scope ${scope}.`, { detail: scope })
+  throw new Failure('scope-missing', `The bearer token lacks the scope ${scope}.`, {
+    detail: scope,
+  })
 }
 
 /** Writes the hour of a token's use, once an hour; no request waits for it or fails with it. */

@@ -1,13 +1,13 @@
-// Copying all plants and tokens from one store to another: what is there already is compared and never
-// overwritten, so that a copy that was interrupted goes on where it is begun again.
+// Copying all plants and tokens from one store to another: what is there already is compared and
+// never overwritten, so that a copy that was interrupted goes on where it is begun again.
 import { createHash } from 'node:crypto'
 import type { KeptPlant } from './plant.ts'
 import type { Page, PlantRange, Store } from './store.ts'
 import type { KeptToken, TokenHash } from './token.ts'
 
 /**
- * Plants and text in a page, tokens in a page, and accounts at a time: what a copy holds in memory, beside
- * the names of the accounts.
+ * Plants and text in a page, tokens in a page, and accounts at a time: what a copy holds in memory,
+ * beside the names of the accounts.
  */
 const pagePlants = 1000
 const pageTextMax = 1024 * 1024
@@ -33,8 +33,8 @@ export interface Copied {
 }
 
 /**
- * Resolves once the second store holds every token of the first, and just the same plants for each of its
- * accounts; rejects with CopyRefused.
+ * Resolves once the second store holds every token of the first, and just the same plants for each
+ * of its accounts; rejects with CopyRefused.
  */
 export async function copyStore(from: Store, to: Store, options: CopyOptions): Promise<Copied> {
   const { tokens, accounts } = await copyTokens(from, to, options)
@@ -74,13 +74,21 @@ async function copyTokens(
   }
 }
 
-/** Those of a page that the other store lacks; the others must be the same there. It may hold more beside them. */
-function missingTokens(page: readonly KeptToken[], present: readonly KeptToken[]): readonly KeptToken[] {
+/**
+ * Those of a page that the other store lacks; the others must be the same there. It may hold more
+ * beside them.
+ */
+function missingTokens(
+  page: readonly KeptToken[],
+  present: readonly KeptToken[],
+): readonly KeptToken[] {
   const texts = new Map(present.map((token) => [hex(token.hash), textOfToken(token)]))
   return page.filter((token) => {
     const text = texts.get(hex(token.hash))
     if (text !== undefined && text !== textOfToken(token))
-      throw new CopyRefused(`The token ${token.id} is in both stores and differs; nothing of it was changed.`)
+      throw new CopyRefused(
+        `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
+      )
     return text === undefined
   })
 }
@@ -90,11 +98,24 @@ function hex(hash: TokenHash): string {
 }
 
 /** All of a token but its last use, which may have moved on. */
-function textOfToken({ id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs }: KeptToken): string {
+function textOfToken({
+  id,
+  account,
+  label,
+  scopes,
+  createdAtMs,
+  expiresAtMs,
+  revokedAtMs,
+}: KeptToken): string {
   return JSON.stringify([id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs])
 }
 
-async function copyAccount(from: Store, to: Store, account: string, { progress, goOn }: CopyOptions): Promise<void> {
+async function copyAccount(
+  from: Store,
+  to: Store,
+  account: string,
+  { progress, goOn }: CopyOptions,
+): Promise<void> {
   let after: bigint | undefined
   goOn()
   for await (const plants of pages(from, account)) {
@@ -109,7 +130,10 @@ async function copyAccount(from: Store, to: Store, account: string, { progress, 
   for (const { id } of plants) throw notInSource(account, id)
 }
 
-/** Those of a range's plants that the other store lacks; all others must be there just so, and no more. */
+/**
+ * Those of a range's plants that the other store lacks; all others must be there just so, and no
+ * more.
+ */
 async function missingIn(
   to: Store,
   account: string,
@@ -130,7 +154,8 @@ async function missingIn(
 
 async function create(to: Store, account: string, plant: KeptPlant): Promise<void> {
   const present = await to.createPlant(account, plant)
-  if (present !== undefined && textOfPlant(present) !== textOfPlant(plant)) throw differs(account, plant.id)
+  if (present !== undefined && textOfPlant(present) !== textOfPlant(plant))
+    throw differs(account, plant.id)
 }
 
 function notInSource(account: string, id: bigint): CopyRefused {
@@ -146,8 +171,16 @@ function differs(account: string, id: bigint): CopyRefused {
 }
 
 /** Rejects unless both stores hold the same plants for an account; resolves to how many. */
-async function verifyAccount(from: Store, to: Store, account: string, options: CopyOptions): Promise<number> {
-  const [source, target] = await Promise.all([summaryOf(from, account, options), summaryOf(to, account)])
+async function verifyAccount(
+  from: Store,
+  to: Store,
+  account: string,
+  options: CopyOptions,
+): Promise<number> {
+  const [source, target] = await Promise.all([
+    summaryOf(from, account, options),
+    summaryOf(to, account),
+  ])
   if (source.plants !== target.plants || source.checksum !== target.checksum)
     throw new CopyRefused(
       `The account ${JSON.stringify(account)} is not the same in both stores: ${source.plants} plants with the checksum ${source.checksum}, and ${target.plants} with ${target.checksum}. Stop all writers and copy again.`,
@@ -186,7 +219,12 @@ async function* pages(
 ): AsyncGenerator<readonly KeptPlant[]> {
   let after = start
   for (;;) {
-    const page: Page<KeptPlant> = await store.keptPlants(account, { after, upTo, limit: pagePlants, textMax: pageTextMax })
+    const page: Page<KeptPlant> = await store.keptPlants(account, {
+      after,
+      upTo,
+      limit: pagePlants,
+      textMax: pageTextMax,
+    })
     if (page.plants.length > 0) yield page.plants
     if (!page.more) return
     after = page.plants.at(-1)?.id
@@ -194,7 +232,10 @@ async function* pages(
 }
 
 /** Does the work for each item, a few at a time; where one fails, no further one is begun. */
-async function forEach<Item>(items: Iterable<Item>, work: (item: Item) => Promise<void>): Promise<void> {
+async function forEach<Item>(
+  items: Iterable<Item>,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
   const rest = items[Symbol.iterator]()
   let failed = false
   const worker = async (): Promise<void> => {

@@ -24,7 +24,11 @@ export class Failure<Refusal extends string = DomainRefusal> extends Error {
   readonly refusal: Refusal
   readonly detail: string | undefined
 
-  constructor(refusal: Refusal, message: string, options: { detail?: string; cause?: unknown } = {}) {
+  constructor(
+    refusal: Refusal,
+    message: string,
+    options: { detail?: string; cause?: unknown } = {},
+  ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.name = 'Failure'
     this.refusal = refusal

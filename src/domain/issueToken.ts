@@ -1,6 +1,12 @@
 // Issuing a token: the one moment at which its plain text exists.
 import type { Store } from './store.ts'
-import { type PlainToken, plainTokenFrom, type Scope, type Token, tokenRandomBytes } from './token.ts'
+import {
+  type PlainToken,
+  plainTokenFrom,
+  type Scope,
+  type Token,
+  tokenRandomBytes,
+} from './token.ts'
 
 /** The world outside, passed in so that tests can hold it still. */
 export interface Surroundings {
@@ -23,13 +29,19 @@ export interface IssuedToken {
 
 const tokenIdBytes = 6
 
-export async function issueToken(store: Store, request: TokenRequest, surroundings: Surroundings): Promise<IssuedToken> {
+export async function issueToken(
+  store: Store,
+  request: TokenRequest,
+  surroundings: Surroundings,
+): Promise<IssuedToken> {
   const issued = newToken(request, surroundings)
   await store.issueToken(issued.token, issued.plain.hash())
   return issued
 }
 
-/** Issues a token where the store holds none at all; otherwise does nothing and answers undefined. */
+/**
+ * Issues a token where the store holds none at all; otherwise does nothing and answers undefined.
+ */
 export async function issueFirstToken(
   store: Store,
   request: TokenRequest,

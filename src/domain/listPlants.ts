@@ -11,7 +11,9 @@ export const pagePlants = 1000
 /** A list with more text than this takes memory that counts. */
 const smallTextMax = 128 * 1024
 
-/** Plants and text in a page of a longer list: little, so that others wait less and less is held. */
+/**
+ * Plants and text in a page of a longer list: little, so that others wait less and less is held.
+ */
 const walkPagePlants = 200
 const walkPageTextMax = 32 * 1024
 
@@ -36,7 +38,10 @@ export interface Walk {
 
 /** A snapshot with much text, to be read when there is memory for it. */
 export interface LargeSnapshot {
-  /** Undefined if it holds more text than this. With `pageTextMax` it never is: the list is then walked instead. */
+  /**
+   * Undefined if it holds more text than this. With `pageTextMax` it never is: the list is then
+   * walked instead.
+   */
   readonly read: (textMax: number) => Promise<Snapshot | Walk | undefined>
 }
 
@@ -51,10 +56,14 @@ export async function listPlants(
   const range = { after, limit: Math.min(limit, pagePlants) }
   const small = await snapshot(smallTextMax)
   if (small !== undefined) return small
-  const isLonger = limit > pagePlants && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
+  const isLonger =
+    limit > pagePlants && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
   return isLonger
     ? await walked()
-    : { read: async (textMax) => (await snapshot(textMax)) ?? (textMax === pageTextMax ? walked() : undefined) }
+    : {
+        read: async (textMax) =>
+          (await snapshot(textMax)) ?? (textMax === pageTextMax ? walked() : undefined),
+      }
 
   async function snapshot(textMax: number): Promise<Snapshot | Walk | undefined> {
     const { plants, more } = await store.listPlants(account, { ...range, textMax })
@@ -64,8 +73,14 @@ export async function listPlants(
   }
 
   async function walked(): Promise<Walk> {
-    const { upTo, next } = limit === Number.POSITIVE_INFINITY ? noEnd : await limitEnd(store, account, after, limit, pace)
-    return { pages: { [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, pace) }, next }
+    const { upTo, next } =
+      limit === Number.POSITIVE_INFINITY
+        ? noEnd
+        : await limitEnd(store, account, after, limit, pace)
+    return {
+      pages: { [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, pace) },
+      next,
+    }
   }
 }
 
@@ -78,8 +93,17 @@ interface LimitEnd {
 
 const noEnd: LimitEnd = { upTo: undefined, next: undefined }
 
-/** Finds where a limit ends before the first plant is sent, because the link to what follows goes ahead of them. */
-async function limitEnd(store: Store, account: string, after: bigint | undefined, limit: number, pace: Pace): Promise<LimitEnd> {
+/**
+ * Finds where a limit ends before the first plant is sent, because the link to what follows goes
+ * ahead of them.
+ */
+async function limitEnd(
+  store: Store,
+  account: string,
+  after: bigint | undefined,
+  limit: number,
+  pace: Pace,
+): Promise<LimitEnd> {
   let upTo = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
@@ -91,9 +115,9 @@ async function limitEnd(store: Store, account: string, after: bigint | undefined
 }
 
 /**
- * The pages of a list. Where the list ends was said before, so the walk ends at that very plant. If others create
- * so many plants meanwhile that the limit would be exceeded, it breaks off, because a list that silently leaves
- * one out would be a lie.
+ * The pages of a list. Where the list ends was said before, so the walk ends at that very plant. If
+ * others create so many plants meanwhile that the limit would be exceeded, it breaks off, because a
+ * list that silently leaves one out would be a lie.
  */
 async function* walk(
   store: Store,
@@ -106,7 +130,12 @@ async function* walk(
   // No page is kept in a variable, so that none stays in memory while its reader stands still.
   const nextPage = async (): Promise<readonly IdentifiedPlant[]> => {
     const limit = Math.min(left, walkPagePlants)
-    const page = await store.listPlants(account, { after, upTo: range.upTo, limit, textMax: walkPageTextMax })
+    const page = await store.listPlants(account, {
+      after,
+      upTo: range.upTo,
+      limit,
+      textMax: walkPageTextMax,
+    })
     more = page.more
     left -= page.plants.length
     after = page.plants.at(-1)?.id
@@ -114,7 +143,10 @@ async function* walk(
   }
   while (more) {
     if (left === 0) {
-      throw new Failure('store-unavailable', 'The list was overtaken by new plants; ask for it with a smaller limit.')
+      throw new Failure(
+        'store-unavailable',
+        'The list was overtaken by new plants; ask for it with a smaller limit.',
+      )
     }
     yield await nextPage()
     await pace.turn(walkPageTextMax)

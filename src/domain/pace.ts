@@ -1,4 +1,5 @@
-// Lets long work take turns: one turn of the event loop does only so much of it, and short requests go between.
+// Lets long work take turns: one turn of the event loop does only so much of it, and short requests
+// go between.
 
 /** How much text, in UTF-16 code units, is worked on in one turn: a few milliseconds at most. */
 const turnTextMax = 256 * 1024
@@ -13,7 +14,10 @@ export class Pace {
   #doneText = 0
   #scheduled = false
 
-  /** Resolves when work on so much text may be done. Work that exceeds a turn by itself gets a turn of its own. */
+  /**
+   * Resolves when work on so much text may be done. Work that exceeds a turn by itself gets a turn
+   * of its own.
+   */
   turn(text: number): Promise<void> {
     if (!this.#scheduled) this.#schedule()
     return new Promise((resolve) => {

@@ -3,7 +3,9 @@
 import type { IdentifiedPlant, KeptPlant } from './plant.ts'
 import type { KeptToken, Token, TokenHash } from './token.ts'
 
-/** A store that answers from memory or a local file may answer at once; one over a network cannot. */
+/**
+ * A store that answers from memory or a local file may answer at once; one over a network cannot.
+ */
 export type Answer<Value> = Value | Promise<Value>
 
 /** A part of an account's list, as it stood at one moment. */
@@ -21,7 +23,10 @@ export interface PlantRange {
   readonly upTo?: bigint | undefined
   /** No more plants than this. */
   readonly limit: number
-  /** Text after which a page ends early, in UTF-16 code units or bytes of names and tags; absent: `pageTextMax`. */
+  /**
+   * Text after which a page ends early, in UTF-16 code units or bytes of names and tags; absent:
+   * `pageTextMax`.
+   */
   readonly textMax?: number
 }
 
@@ -49,7 +54,10 @@ export interface Store {
    */
   createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined>
 
-  /** Removes a plant; says whether it was there. Of several removers of one plant exactly one gets true. */
+  /**
+   * Removes a plant; says whether it was there. Of several removers of one plant exactly one gets
+   * true.
+   */
   deletePlant(account: string, id: bigint): Promise<boolean>
 
   /**
@@ -64,7 +72,10 @@ export interface Store {
   /** How many plants the store holds, over all accounts. */
   countPlants(): Answer<number>
 
-  /** The id of the n-th plant of an account above `after`, counting from 1, or undefined where there are fewer. */
+  /**
+   * The id of the n-th plant of an account above `after`, counting from 1, or undefined where there
+   * are fewer.
+   */
   nthPlantId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
 
   /** Keeps a token's record under its hash. */
@@ -74,8 +85,8 @@ export interface Store {
   issueFirstToken(token: Token, hash: TokenHash): Promise<boolean>
 
   /**
-   * The token under a hash, usable or not. A token is found as soon as it is issued; what any process
-   * has changed of it since is seen after `tokenDelayMs` at the latest.
+   * The token under a hash, usable or not. A token is found as soon as it is issued; what any
+   * process has changed of it since is seen after `tokenDelayMs` at the latest.
    */
   findToken(hash: TokenHash): Answer<Token | undefined>
 
@@ -85,22 +96,34 @@ export interface Store {
   /** All tokens, of one account or of all, oldest first. */
   listTokens(account?: string): Answer<readonly Token[]>
 
-  /** The first tokens of a range, in the order of their hashes: to copy them. Every account that has plants has a token. */
+  /**
+   * The first tokens of a range, in the order of their hashes: to copy them. Every account that has
+   * plants has a token.
+   */
   keptTokens(range: TokenRange): Answer<readonly KeptToken[]>
 
   /** Whether the store holds a token at all. */
   hasTokens(): Answer<boolean>
 
-  /** Marks a token as revoked and answers its record; undefined where there is none. A second time changes nothing. */
+  /**
+   * Marks a token as revoked and answers its record; undefined where there is none. A second time
+   * changes nothing.
+   */
   revokeToken(id: string, nowMs: number): Promise<Token | undefined>
 
   /** Notes when a token was last used. */
   noteTokenUse(id: string, usedAtMs: number): Promise<void>
 
-  /** Returns once the store has shown that it can be read and would take a write; nothing is written for it. */
+  /**
+   * Returns once the store has shown that it can be read and would take a write; nothing is written
+   * for it.
+   */
   ready(): Promise<void>
 
-  /** Finishes every write that was asked for, then lets go of all resources. A second call waits for the first. */
+  /**
+   * Finishes every write that was asked for, then lets go of all resources. A second call waits for
+   * the first.
+   */
   close(): Promise<void>
 }
 

@@ -71,7 +71,9 @@ const secretLength = 43
 const checkLength = 6
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
 
-/** Text as it may be shown or logged: a token that somebody put in the wrong place is not repeated. */
+/**
+ * Text as it may be shown or logged: a token that somebody put in the wrong place is not repeated.
+ */
 export function withoutTokens(text: string): string {
   return text.replace(/plants_[0-9A-Za-z]{20,}/g, 'plants_[redacted]')
 }
@@ -81,7 +83,8 @@ export const tokenRandomBytes = 32
 
 /** Makes a token from 32 random bytes: `plants_`, the bytes in base62, and a CRC-32 of all that. */
 export function plainTokenFrom(random: Uint8Array): PlainToken {
-  if (random.length !== tokenRandomBytes) throw new RangeError(`a token takes ${tokenRandomBytes} random bytes`)
+  if (random.length !== tokenRandomBytes)
+    throw new RangeError(`a token takes ${tokenRandomBytes} random bytes`)
   const secret = BigInt(`0x${Buffer.from(random).toString('hex')}`)
   const body = prefix + base62(secret, secretLength)
   return new PlainToken(body + base62(BigInt(crc32(body)), checkLength))

@@ -34,7 +34,8 @@ export function answerer(context: Context): Answer {
       const caller = access === 'public' ? undefined : await identified(request, context)
       entry.account = caller?.account
       if (caller !== undefined) requireScope(caller, access as Scope)
-      const json = body === undefined ? undefined : await readJsonBody(request, context, connections)
+      const json =
+        body === undefined ? undefined : await readJsonBody(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
       if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
@@ -47,22 +48,32 @@ export function answerer(context: Context): Answer {
       reply = refuse(failure)
     }
     const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
-    return respond(request, withOwnHeaders(reply, entry, closing), context.longAnswers, connections, (ending) => {
-      if (ending.cause !== undefined) logCause(asFailure(ending.cause))
-      const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
-      if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
-    })
+    return respond(
+      request,
+      withOwnHeaders(reply, entry, closing),
+      context.longAnswers,
+      connections,
+      (ending) => {
+        if (ending.cause !== undefined) logCause(asFailure(ending.cause))
+        const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
+        if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
+      },
+    )
 
     /** Logs what the caller is not told: the defect or the outage behind a refusal. */
     function logCause({ refusal, message, cause }: Failure<Refusal>): void {
       if (cause === undefined || refusal === 'request-malformed') return
-      if (refusal === 'internal') context.log.failure(message, { requestId: entry.requestId, cause })
+      if (refusal === 'internal')
+        context.log.failure(message, { requestId: entry.requestId, cause })
       else outages.failed(workOf(route), cause)
     }
   }
 }
 
-/** A body or answer above this, in bytes or UTF-16 code units, takes its turn with the other long work. */
+/**
+ * A body or answer above this, in bytes or UTF-16 code units, takes its turn with the other long
+ * work.
+ */
 const largeMin = 16 * 1024
 
 function isLarge({ body }: Reply): boolean {
@@ -79,7 +90,11 @@ function workOf(route: Route | undefined): string {
   return access === 'plants:write' ? 'writes' : 'probes of readiness'
 }
 
-function beginEntry(request: Request, connections: Connections, { newRequestId }: Context): RequestEntry {
+function beginEntry(
+  request: Request,
+  connections: Connections,
+  { newRequestId }: Context,
+): RequestEntry {
   const { method, headers } = request
   const requestId = sentRequestId(headers) ?? newRequestId()
   return {
@@ -97,7 +112,11 @@ function identified({ headers }: Request, { store, turn, nowMs }: Context): Prom
   return turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
 }
 
-async function readJsonBody(request: Request, { limits, pace }: Context, { keepOpen }: Connections): Promise<JsonValue> {
+async function readJsonBody(
+  request: Request,
+  { limits, pace }: Context,
+  { keepOpen }: Connections,
+): Promise<JsonValue> {
   requireJson(request.headers)
   const body = await readBody(request, limits.bodyBytesMax, () => keepOpen(request))
   if (body.length > largeMin) await pace.turn(body.length)
@@ -105,20 +124,30 @@ async function readJsonBody(request: Request, { limits, pace }: Context, { keepO
 }
 
 function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {
-  return { path: pathParameter, query: (name) => queryValues(query, name), header: (name) => headers.get(name) }
+  return {
+    path: pathParameter,
+    query: (name) => queryValues(query, name),
+    header: (name) => headers.get(name),
+  }
 }
 
 /** The table of handlers is typed entry by entry; which entry this is, only the route knows. */
-function handle(handled: { [Part in keyof Handled]: unknown } & { readonly route: Route }): Reply | Promise<Reply> {
+function handle(
+  handled: { [Part in keyof Handled]: unknown } & { readonly route: Route },
+): Reply | Promise<Reply> {
   const handler = handlers[handled.route.id] as (handled: unknown) => Reply | Promise<Reply>
   return handler(handled)
 }
 
-/** A body that was not read and may be large is not waited for: the connection ends with the answer. */
+/**
+ * A body that was not read and may be large is not waited for: the connection ends with the answer.
+ */
 function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limits): boolean {
   if (bodyUsed) return false
   const declared = headers.get('content-length')
-  return declared === null ? headers.get('transfer-encoding') !== null : Number(declared) > bodyBytesMax
+  return declared === null
+    ? headers.get('transfer-encoding') !== null
+    : Number(declared) > bodyBytesMax
 }
 
 /** `closing` says that the connection ends with this answer. */
@@ -131,5 +160,7 @@ function withOwnHeaders(reply: Reply, { requestId }: RequestEntry, closing: bool
 
 function sentRequestId(headers: Headers): string | undefined {
   const sent = headers.get('x-request-id')
-  return sent !== null && /^[!-~]{1,128}$/.test(sent) && withoutTokens(sent) === sent ? sent : undefined
+  return sent !== null && /^[!-~]{1,128}$/.test(sent) && withoutTokens(sent) === sent
+    ? sent
+    : undefined
 }

@@ -10,13 +10,20 @@ import type { Turn } from './turn.ts'
 /** Bounds on what one request may cost. */
 export interface Limits {
   readonly bodyBytesMax: number
-  /** How long a connection may stand still. Headers that trickle are cut off by the HTTP layer's own clock. */
+  /**
+   * How long a connection may stand still. Headers that trickle are cut off by the HTTP layer's own
+   * clock.
+   */
   readonly idleSeconds: number
   /** What may wait in memory for slow readers of long answers, over all of them. */
   readonly waitingBytesMax: number
 }
 
-export const defaultLimits: Limits = { bodyBytesMax, idleSeconds: 60, waitingBytesMax: 50 * 1024 * 1024 }
+export const defaultLimits: Limits = {
+  bodyBytesMax,
+  idleSeconds: 60,
+  waitingBytesMax: 50 * 1024 * 1024,
+}
 
 export interface Context {
   readonly store: Store

@@ -1,17 +1,26 @@
-// Notices when the process runs out of file descriptors, and keeps some in reserve for the store and the log.
+// Notices when the process runs out of file descriptors, and keeps some in reserve for the store
+// and the log.
 import { closeSync, openSync } from 'node:fs'
 
 const reserveMax = 16
 const lookMs = 250
-/** Free at least before connections are taken again: for the listener, for a connection, and for the next look. */
+/**
+ * Free at least before connections are taken again: for the listener, for a connection, and for the
+ * next look.
+ */
 const backMin = reserveMax + 3
-/** Connections are taken again after so many looks at the soonest, or clients in plenty would have it change with each look. */
+/**
+ * Connections are taken again after so many looks at the soonest, or clients in plenty would have
+ * it change with each look.
+ */
 const looksUntilBack = 4
 
 export interface DescriptorEvents {
   /** There is none left. The reserve is free from now on. */
   readonly exhausted: () => void
-  /** There are some again beside the reserve. Answers whether the process could make use of them. */
+  /**
+   * There are some again beside the reserve. Answers whether the process could make use of them.
+   */
   readonly available: () => boolean
 }
 

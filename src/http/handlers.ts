@@ -1,18 +1,40 @@
 // Fourth step: each operation, from its typed input to its reply. One entry each, all of one form.
 import { type InputOf, type OperationId, operations } from '../contract/operations.ts'
-import { cursorText, pieceTextMax, plantJson, plantsJson, plantsJsonPieces, textLength } from '../contract/plants.ts'
+import {
+  cursorText,
+  pieceTextMax,
+  plantJson,
+  plantsJson,
+  plantsJsonPieces,
+  textLength,
+} from '../contract/plants.ts'
 import type { Caller } from '../domain/authenticate.ts'
 import { createPlant } from '../domain/createPlant.ts'
 import { deletePlant } from '../domain/deletePlant.ts'
 import { Failure } from '../domain/failure.ts'
-import { type LargeSnapshot, listPlants, pagePlants, type Snapshot, type Walk } from '../domain/listPlants.ts'
+import {
+  type LargeSnapshot,
+  listPlants,
+  pagePlants,
+  type Snapshot,
+  type Walk,
+} from '../domain/listPlants.ts'
 import type { Plant } from '../domain/plant.ts'
 import { pageTextMax } from '../domain/store.ts'
 import type { Context } from './context.ts'
 import type { Route } from './match.ts'
-import { bareHeaders, jsonHeaders, longAnswerBytes, type Pieces, type Reply, withHeaders } from './reply.ts'
+import {
+  bareHeaders,
+  jsonHeaders,
+  longAnswerBytes,
+  type Pieces,
+  type Reply,
+  withHeaders,
+} from './reply.ts'
 
-type CallerOf<Id extends OperationId> = (typeof operations)[Id]['access'] extends 'public' ? undefined : Caller
+type CallerOf<Id extends OperationId> = (typeof operations)[Id]['access'] extends 'public'
+  ? undefined
+  : Caller
 
 export interface Handled<Id extends OperationId = OperationId> {
   readonly context: Context
@@ -34,10 +56,13 @@ export const handlers: Handlers = {
   async listPlants(handled) {
     const { context, caller, input } = handled
     const { limit, after } = input
-    const listed = await context.turn.share(`list ${limit} ${after} ${caller.account}`, async () => {
-      const list = await listPlants(context.store, caller.account, input, context.pace)
-      return 'read' in list ? list : listReply(list, limit)
-    })
+    const listed = await context.turn.share(
+      `list ${limit} ${after} ${caller.account}`,
+      async () => {
+        const list = await listPlants(context.store, caller.account, input, context.pace)
+        return 'read' in list ? list : listReply(list, limit)
+      },
+    )
     return 'read' in listed ? await largeListReply(listed, handled) : listed
   },
 
@@ -79,10 +104,20 @@ function nextLink(next: bigint, limit: number | undefined): string {
   return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
-/** Sets memory aside before a snapshot is read: a little first, and more only if the list turns out to need it. */
-async function largeListReply(list: LargeSnapshot, { context, caller, input, isGone }: Handled<'listPlants'>): Promise<Reply> {
+/**
+ * Sets memory aside before a snapshot is read: a little first, and more only if the list turns out
+ * to need it.
+ */
+async function largeListReply(
+  list: LargeSnapshot,
+  { context, caller, input, isGone }: Handled<'listPlants'>,
+): Promise<Reply> {
   for (let textMax = largeTextMin; ; textMax = Math.min(4 * textMax, pageTextMax)) {
-    const room = await context.longAnswers.room(caller.account, bytesPerUnit * textMax + bytesPerPlant * pagePlants, isGone)
+    const room = await context.longAnswers.room(
+      caller.account,
+      bytesPerUnit * textMax + bytesPerPlant * pagePlants,
+      isGone,
+    )
     try {
       const found = await list.read(textMax)
       if (found !== undefined && 'plants' in found) {
@@ -102,7 +137,10 @@ async function largeListReply(list: LargeSnapshot, { context, caller, input, isG
 const largeTextMin = 1024 * 1024
 
 function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
-  const headers = list.next === undefined ? jsonHeaders : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
+  const headers =
+    list.next === undefined
+      ? jsonHeaders
+      : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
   return { status: operations.listPlants.success.status, headers, body: listBody(list) }
 }
 
@@ -116,7 +154,9 @@ function listBody(list: Snapshot | Walk): string | Pieces {
   return listPieces([list.plants])
 }
 
-function listPieces(pages: AsyncIterable<readonly Plant[]> | readonly (readonly Plant[])[]): Pieces {
+function listPieces(
+  pages: AsyncIterable<readonly Plant[]> | readonly (readonly Plant[])[],
+): Pieces {
   return async function* (holds) {
     let before = '['
     for await (const plants of pages) {

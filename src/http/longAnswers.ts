@@ -1,26 +1,32 @@
 // Sends long answers so that slow readers fill no memory and nobody waits for them.
 //
-// A long answer leaves in pieces, and each is made when its reader has taken the one before. What waits in memory
-// for readers is counted over all answers: pieces that were not taken, and what the next ones are made of. At the
-// limit no further piece is made until a reader takes one; a reader that has stood still for some seconds is cut
-// off, the one that has done so longest first.
+// A long answer leaves in pieces, and each is made when its reader has taken the one before. What
+// waits in memory for readers is counted over all answers: pieces that were not taken, and what the
+// next ones are made of. At the limit no further piece is made until a reader takes one; a reader
+// that has stood still for some seconds is cut off, the one that has done so longest first.
 //
-// A snapshot of much text takes memory before its first piece is sent. So it waits for room first. The account
-// that holds least comes first, and a client that leaves meanwhile is not served.
+// A snapshot of much text takes memory before its first piece is sent. So it waits for room first.
+// The account that holds least comes first, and a client that leaves meanwhile is not served.
 //
 // The work on all long answers takes turns (domain/pace.ts), so that short ones go between.
 import { Failure } from '../domain/failure.ts'
 import type { Pace } from '../domain/pace.ts'
 import { type Pieces, pieceBytes, type Room } from './reply.ts'
 
-/** How an answer ended. `complete` is false if the client left or was cut off, or a list broke off, which then has a `cause`. */
+/**
+ * How an answer ended. `complete` is false if the client left or was cut off, or a list broke off,
+ * which then has a `cause`.
+ */
 export interface Ending {
   readonly bytes: number
   readonly complete: boolean
   readonly cause?: unknown
 }
 
-/** How long a reader may stand still. The network takes some megabytes ahead of it, so a slow one asks every few seconds. */
+/**
+ * How long a reader may stand still. The network takes some megabytes ahead of it, so a slow one
+ * asks every few seconds.
+ */
 const patienceMs = 5000
 /** How long an answer waits for room, and how often it looks. */
 const roomWaitMs = 10_000
@@ -50,7 +56,9 @@ export class LongAnswers {
   readonly #waitingBytesMax: number
   readonly #pace: Pace
   #heldBytes = 0
-  /** Those whose last piece waits for the reader; the one that has stood still longest comes first. */
+  /**
+   * Those whose last piece waits for the reader; the one that has stood still longest comes first.
+   */
   readonly #standing = new Set<UnderWay>()
   /** How many make their next piece just now. */
   #advancing = 0
@@ -62,10 +70,20 @@ export class LongAnswers {
     this.#pace = pace
   }
 
-  /** Sets memory aside for an account's answer. Rejects with `store-unavailable` if there is none in time, or the client is gone. */
+  /**
+   * Sets memory aside for an account's answer. Rejects with `store-unavailable` if there is none in
+   * time, or the client is gone.
+   */
   async room(account: string, bytes: number, isGone: () => boolean): Promise<Room> {
     const room = await new Promise<Room>((resolve, reject) => {
-      this.#waitingForRoom.push({ account, bytes, endMs: performance.now() + roomWaitMs, isGone, resolve, reject })
+      this.#waitingForRoom.push({
+        account,
+        bytes,
+        endMs: performance.now() + roomWaitMs,
+        isGone,
+        resolve,
+        reject,
+      })
       if (this.#waitingForRoom.length === 1) this.#giveRoom()
     })
     await this.#pace.turn(bytes)
@@ -75,7 +93,12 @@ export class LongAnswers {
   }
 
   /** Streams an answer, whose source the room counts if it has one. `ended` is called once. */
-  send(pieces: Pieces, room: Room | undefined, hangUp: () => void, ended: (ending: Ending) => void): ReadableStream<Uint8Array> {
+  send(
+    pieces: Pieces,
+    room: Room | undefined,
+    hangUp: () => void,
+    ended: (ending: Ending) => void,
+  ): ReadableStream<Uint8Array> {
     let sourceBytes = 0
     let sentBytes = 0
     let open = true
@@ -136,9 +159,16 @@ export class LongAnswers {
     answer.heldBytes = bytes
   }
 
-  /** Waits until there is memory for a piece. If no reader could make any by reading, one answer goes ahead. */
+  /**
+   * Waits until there is memory for a piece. If no reader could make any by reading, one answer
+   * goes ahead.
+   */
   async #memory(isOpen: () => boolean): Promise<void> {
-    while (isOpen() && this.#heldBytes > this.#waitingBytesMax && this.#standing.size + this.#advancing > 0) {
+    while (
+      isOpen() &&
+      this.#heldBytes > this.#waitingBytesMax &&
+      this.#standing.size + this.#advancing > 0
+    ) {
       if (!this.#cutSlowest()) await new Promise((resolve) => setTimeout(resolve, lookMs))
     }
   }
@@ -146,7 +176,8 @@ export class LongAnswers {
   /** Cuts off the reader that has stood still longest, if that is long enough. */
   #cutSlowest(): boolean {
     const [slowest] = this.#standing
-    if (slowest === undefined || performance.now() - slowest.standingSinceMs < patienceMs) return false
+    if (slowest === undefined || performance.now() - slowest.standingSinceMs < patienceMs)
+      return false
     slowest.cutOff()
     return true
   }
@@ -158,7 +189,8 @@ export class LongAnswers {
       .toSorted((one, other) => held(one.account) - held(other.account))
       .filter((waiting) => {
         if (waiting.isGone()) waiting.reject(clientGone())
-        else if (this.#hasRoom(waiting.bytes)) waiting.resolve(this.#takeRoom(waiting.account, waiting.bytes))
+        else if (this.#hasRoom(waiting.bytes))
+          waiting.resolve(this.#takeRoom(waiting.account, waiting.bytes))
         else if (nowMs > waiting.endMs) waiting.reject(noRoom())
         else return true
         return false
@@ -198,5 +230,8 @@ function clientGone(): Failure {
 }
 
 function noRoom(): Failure {
-  return new Failure('store-unavailable', 'Too many long lists are under way; nothing was done, try again.')
+  return new Failure(
+    'store-unavailable',
+    'Too many long lists are under way; nothing was done, try again.',
+  )
 }

@@ -20,8 +20,22 @@ interface Path {
   readonly allow: string
 }
 
-/** The methods of RFC 9110, PATCH and QUERY: refused on a path that lacks them, while others are unknown everywhere. */
-const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'])
+/**
+ * The methods of RFC 9110, PATCH and QUERY: refused on a path that lacks them, while others are
+ * unknown everywhere.
+ */
+const knownMethods = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+  'QUERY',
+])
 
 const { exact, prefixes } = indexPaths()
 
@@ -31,8 +45,14 @@ export function match(request: Request): Route {
   const pathname = question === -1 ? target : target.slice(0, question)
   const query = question === -1 ? '' : target.slice(question + 1)
   const slash = pathname.lastIndexOf('/') + 1
-  const path = exact.get(pathname) ?? (slash < pathname.length ? prefixes.get(pathname.slice(0, slash)) : undefined)
-  if (path === undefined) throw new Failure<Refusal>('path-unknown', 'Nothing is at this path; /docs shows what there is.')
+  const path =
+    exact.get(pathname) ??
+    (slash < pathname.length ? prefixes.get(pathname.slice(0, slash)) : undefined)
+  if (path === undefined)
+    throw new Failure<Refusal>(
+      'path-unknown',
+      'Nothing is at this path; /docs shows what there is.',
+    )
   const id = operationFor(path, request.method)
   const pathParameter = path.template.endsWith('}') ? decode(pathname.slice(slash)) : undefined
   return { id, operation: operations[id], pathParameter, query, allow: path.allow }
@@ -41,8 +61,13 @@ export function match(request: Request): Route {
 function operationFor(path: Path, method: string): OperationId {
   const id = path.byMethod.get(method)
   if (id !== undefined) return id
-  if (!knownMethods.has(method)) throw new Failure<Refusal>('method-unknown', 'The method is not known.')
-  throw new Failure<Refusal>('method-not-allowed', `The path takes these methods only: ${path.allow}.`, { detail: path.allow })
+  if (!knownMethods.has(method))
+    throw new Failure<Refusal>('method-unknown', 'The method is not known.')
+  throw new Failure<Refusal>(
+    'method-not-allowed',
+    `The path takes these methods only: ${path.allow}.`,
+    { detail: path.allow },
+  )
 }
 
 const authority = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
@@ -63,7 +88,9 @@ function targetOf({ url, headers }: Request): string {
   return start === 0 ? url : url.slice(start)
 }
 
-/** Percent-decoding; what cannot be decoded stays as it is, for the parameter's own check to refuse. */
+/**
+ * Percent-decoding; what cannot be decoded stays as it is, for the parameter's own check to refuse.
+ */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)

@@ -1,5 +1,6 @@
-// Tells the operator of an outage of the store: one line when it begins, and one with a count when it has
-// ended, however many requests fail meanwhile. Reads and writes may fail apart from each other.
+// Tells the operator of an outage of the store: one line when it begins, and one with a count when
+// it has ended, however many requests fail meanwhile. Reads and writes may fail apart from each
+// other.
 import type { Log } from '../log.ts'
 
 /** An outage has ended if something works again so long after the last failure. */
@@ -39,7 +40,9 @@ export class Outages {
     for (const [name, { beganMs, lastMs, failures }] of this.#underWay) {
       if ((what !== undefined && name !== what) || nowMs - lastMs < quietMs) continue
       this.#underWay.delete(name)
-      this.#log.note(`${name} work again after ${Math.round((nowMs - beganMs) / 1000)} s; ${failures} failed`)
+      this.#log.note(
+        `${name} work again after ${Math.round((nowMs - beganMs) / 1000)} s; ${failures} failed`,
+      )
     }
   }
 }

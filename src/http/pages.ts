@@ -1,6 +1,6 @@
 // The pages for people: the OpenAPI document and the interactive reference that reads it. All are
-// served from this machine; the security policy lets the browser ask nobody else. Each page is read once,
-// packed once for each encoding that a browser asks for, and shared by all answers.
+// served from this machine; the security policy lets the browser ask nobody else. Each page is read
+// once, packed once for each encoding that a browser asks for, and shared by all answers.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,9 @@ type PageRequest = InputOf<(typeof operations)[PageId]>
 
 export type Pages = Readonly<Record<PageId, (request: PageRequest) => Promise<Reply>>>
 
-/** Scalar sets styles on elements, so inline styles must be allowed; scripts must come from here. */
+/**
+ * Scalar sets styles on elements, so inline styles must be allowed; scripts must come from here.
+ */
 const securityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,18 +30,30 @@ const securityPolicy = [
 ].join('; ')
 
 /** Scalar's package, of which one file is served: its build for browsers. */
-const scalarPackage = new URL('../../node_modules/@scalar/api-reference/package.json', import.meta.url)
+const scalarPackage = new URL(
+  '../../node_modules/@scalar/api-reference/package.json',
+  import.meta.url,
+)
 const scalarScript = new URL('./dist/browser/standalone.js', scalarPackage)
 
 export function loadPages(): Pages {
-  const { version } = JSON.parse(readFileSync(scalarPackage, 'utf8')) as { readonly version: string }
-  const html = asset('page.html').replace(operations.docsScript.path, (path) => `${path}?v=${version}`)
+  const { version } = JSON.parse(readFileSync(scalarPackage, 'utf8')) as {
+    readonly version: string
+  }
+  const html = asset('page.html').replace(
+    operations.docsScript.path,
+    (path) => `${path}?v=${version}`,
+  )
   return {
     openapi: fixed('openapi', openapiText()),
     docs: fixed('docs', html, { 'content-security-policy': securityPolicy }),
     docsStart: fixed('docsStart', asset('start.js')),
     // Large, so it is read only when a browser asks for it.
-    docsScript: page('docsScript', version, async () => new Uint8Array(await readFile(scalarScript))),
+    docsScript: page(
+      'docsScript',
+      version,
+      async () => new Uint8Array(await readFile(scalarScript)),
+    ),
   }
 }
 
@@ -47,8 +61,17 @@ function asset(name: string): string {
   return readFileSync(new URL(`./reference/${name}`, import.meta.url), 'utf8')
 }
 
-function fixed(id: PageId, text: string, headers: Readonly<Record<string, string>> = {}): Pages[PageId] {
-  return page(id, hash('sha256', text).slice(0, 16), async () => new TextEncoder().encode(text), headers)
+function fixed(
+  id: PageId,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): Pages[PageId] {
+  return page(
+    id,
+    hash('sha256', text).slice(0, 16),
+    async () => new TextEncoder().encode(text),
+    headers,
+  )
 }
 
 /** `version` changes whenever the content does. */
@@ -68,11 +91,14 @@ function page(
     'cache-control': 'no-cache',
     ...more,
   })
-  const versionedHeaders = withHeaders(headers, { 'cache-control': 'public, max-age=31536000, immutable' })
+  const versionedHeaders = withHeaders(headers, {
+    'cache-control': 'public, max-age=31536000, immutable',
+  })
   const packed = shared(read)
   return async (request) => {
     const own = request.version === version ? versionedHeaders : headers
-    if (isKnown(request.ifNoneMatch, etag)) return { status: notModifiedStatus, headers: own, body: null }
+    if (isKnown(request.ifNoneMatch, etag))
+      return { status: notModifiedStatus, headers: own, body: null }
     const encoding = encodingFor(request.acceptEncoding ?? '')
     const bytes = await packed(encoding)
     return {
@@ -86,13 +112,18 @@ function page(
 type Bytes = Uint8Array<ArrayBuffer>
 type Encoding = 'br' | 'gzip' | 'identity'
 
-const packers: Readonly<Record<Exclude<Encoding, 'identity'>, (bytes: Bytes) => Promise<Uint8Array>>> = {
+const packers: Readonly<
+  Record<Exclude<Encoding, 'identity'>, (bytes: Bytes) => Promise<Uint8Array>>
+> = {
   // Its best quality takes a hundred times as long, for a tenth less.
-  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  br: (bytes) =>
+    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
   gzip: (bytes) => promisify(gzip)(bytes),
 }
 
-/** The bytes of a page in an encoding: made at the first request, and the same for all that follow. */
+/**
+ * The bytes of a page in an encoding: made at the first request, and the same for all that follow.
+ */
 function shared(read: () => Promise<Bytes>): (encoding: Encoding) => Promise<Bytes> {
   const made = new Map<Encoding, Promise<Bytes>>()
   const make = async (encoding: Encoding): Promise<Bytes> =>
@@ -108,7 +139,10 @@ function shared(read: () => Promise<Bytes>): (encoding: Encoding) => Promise<Byt
   }
 }
 
-/** The encoding that a browser takes (RFC 9110, section 12.5.3): the smallest of ours that it does not refuse. */
+/**
+ * The encoding that a browser takes (RFC 9110, section 12.5.3): the smallest of ours that it does
+ * not refuse.
+ */
 function encodingFor(accepted: string): Encoding {
   const offered = accepted.toLowerCase().split(',')
   const takes = (name: string): boolean =>
@@ -122,5 +156,10 @@ function encodingFor(accepted: string): Encoding {
 
 /** Whether an `If-None-Match` (RFC 9110, section 13.1.2) names this page as it is now. */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  return ifNoneMatch?.split(',').some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === etag.slice(2)) ?? false
+  return (
+    ifNoneMatch
+      ?.split(',')
+      .some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === etag.slice(2)) ??
+    false
+  )
 }

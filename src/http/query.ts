@@ -2,7 +2,8 @@
 
 /** All values under a name, in their order. */
 export function queryValues(query: string, name: string): readonly string[] {
-  // URLSearchParams costs as much as reading a page from the store; without escapes it is not needed.
+  // URLSearchParams costs as much as reading a page from the store; without escapes it is not
+  // needed.
   if (query.includes('%') || query.includes('+')) return new URLSearchParams(query).getAll(name)
   const values: string[] = []
   for (let start = 0; start < query.length; ) {

@@ -5,15 +5,24 @@ import { Failure } from '../domain/failure.ts'
 const jsonType = /^application\/json[ \t]*(?:;|$)/i
 const charset = /;[ \t]*charset *= *"?([^";]*)"?/i
 
-/** Refuses a body that is not declared as plain JSON in UTF-8. Without Content-Type it is read as that. */
+/**
+ * Refuses a body that is not declared as plain JSON in UTF-8. Without Content-Type it is read as
+ * that.
+ */
 export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== '' && type !== 'application/json' && !isJson(type)) {
-    throw new Failure<Refusal>('media-type-unsupported', 'Content-Type must be application/json, in UTF-8.')
+    throw new Failure<Refusal>(
+      'media-type-unsupported',
+      'Content-Type must be application/json, in UTF-8.',
+    )
   }
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity') {
-    throw new Failure<Refusal>('encoding-unsupported', 'Content-Encoding must be identity or left out.')
+    throw new Failure<Refusal>(
+      'encoding-unsupported',
+      'Content-Encoding must be identity or left out.',
+    )
   }
 }
 
@@ -22,23 +31,40 @@ function isJson(type: string): boolean {
   return jsonType.test(type) && declared.trim().toLowerCase() === 'utf-8'
 }
 
-/** A body up to this length is read as a whole, which costs less; it must be there before the connection stands still. */
+/**
+ * A body up to this length is read as a whole, which costs less; it must be there before the
+ * connection stands still.
+ */
 const wholeBytesMax = 1024
 
-/** The bytes of a body, at most `limitBytes`; beyond that the rest is not read. Calls `alive` at each part that comes. */
-export async function readBody(request: Request, limitBytes: number, alive: () => void): Promise<Uint8Array> {
+/**
+ * The bytes of a body, at most `limitBytes`; beyond that the rest is not read. Calls `alive` at
+ * each part that comes.
+ */
+export async function readBody(
+  request: Request,
+  limitBytes: number,
+  alive: () => void,
+): Promise<Uint8Array> {
   const declared = request.headers.get('content-length')
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
   try {
-    if (declared !== null && Number(declared) <= wholeBytesMax) return new Uint8Array(await request.arrayBuffer())
+    if (declared !== null && Number(declared) <= wholeBytesMax)
+      return new Uint8Array(await request.arrayBuffer())
     return await readChunks(request.body, limitBytes, alive)
   } catch (cause) {
     if (cause instanceof Failure) throw cause
-    throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', { cause })
+    throw new Failure<Refusal>('request-malformed', 'The body ended before it was complete.', {
+      cause,
+    })
   }
 }
 
-async function readChunks(body: ReadableStream<Uint8Array> | null, limitBytes: number, alive: () => void): Promise<Uint8Array> {
+async function readChunks(
+  body: ReadableStream<Uint8Array> | null,
+  limitBytes: number,
+  alive: () => void,
+): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let length = 0

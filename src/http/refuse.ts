@@ -13,6 +13,8 @@ export function asFailure(error: unknown): Failure<Refusal> {
 export function refuse(failure: Failure<Refusal>): Reply {
   const { status, header } = refusals[failure.refusal]
   const headers =
-    header === undefined ? jsonHeaders : withHeaders(jsonHeaders, { [header.name]: header.value(failure.detail ?? '') })
+    header === undefined
+      ? jsonHeaders
+      : withHeaders(jsonHeaders, { [header.name]: header.value(failure.detail ?? '') })
   return { status, headers, body: errorJson(status, failure.message) }
 }

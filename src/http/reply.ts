@@ -16,10 +16,12 @@ export interface Room {
 }
 
 /**
- * A body in pieces of some `pieceBytes`, begun at each call. It tells `holds` how many bytes it keeps in
- * memory for this one answer until the next piece is asked for.
+ * A body in pieces of some `pieceBytes`, begun at each call. It tells `holds` how many bytes it
+ * keeps in memory for this one answer until the next piece is asked for.
  */
-export type Pieces = (holds: (bytes: number) => void) => AsyncIterable<string | Uint8Array<ArrayBuffer>>
+export type Pieces = (
+  holds: (bytes: number) => void,
+) => AsyncIterable<string | Uint8Array<ArrayBuffer>>
 
 /** A body longer than this is sent in pieces. */
 export const longAnswerBytes = 64 * 1024
@@ -28,7 +30,8 @@ export const pieceBytes = 16 * 1024
 /** Bytes that all answers share, in pieces: nothing is held for one of them. */
 export function inPieces(bytes: Uint8Array<ArrayBuffer>): Pieces {
   return async function* () {
-    for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes)
+    for (let start = 0; start < bytes.length; start += pieceBytes)
+      yield bytes.subarray(start, start + pieceBytes)
   }
 }
 
@@ -41,7 +44,10 @@ export type SharedHeaders = Omit<Headers, 'set' | 'append' | 'delete'>
 // Made once: a Response copies Headers for less than it takes to read them from an object.
 
 /** On answers that belong to a caller or a moment: nobody may keep them. */
-export const bareHeaders: SharedHeaders = new Headers({ ...everywhere, 'cache-control': 'no-store' })
+export const bareHeaders: SharedHeaders = new Headers({
+  ...everywhere,
+  'cache-control': 'no-store',
+})
 
 export const jsonHeaders = withHeaders(bareHeaders, { 'content-type': 'application/json' })
 
@@ -56,7 +62,10 @@ export function responseInit({ status, headers }: Reply): ResponseInit {
 }
 
 /** The same headers and some more. */
-export function withHeaders(headers: SharedHeaders, more: Readonly<Record<string, string>>): SharedHeaders {
+export function withHeaders(
+  headers: SharedHeaders,
+  more: Readonly<Record<string, string>>,
+): SharedHeaders {
   const all = new Headers(headers as Headers)
   for (const [name, value] of Object.entries(more)) all.set(name, value)
   return all

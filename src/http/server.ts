@@ -11,7 +11,9 @@ export class ListenRefused extends Error {}
 export interface Connections {
   /** The address of the client, or of the proxy before it. */
   readonly addressOf: (request: Request) => string | undefined
-  /** Says that a body goes on coming, so that the connection is not taken for one that stands still. */
+  /**
+   * Says that a body goes on coming, so that the connection is not taken for one that stands still.
+   */
   readonly keepOpen: (request: Request) => void
   /** Ends a connection whose reader is too slow, within some seconds. */
   readonly cut: (request: Request) => void
@@ -53,7 +55,8 @@ export function listen(
       reusePort: false,
       development: false,
       idleTimeout: idleSeconds,
-      // The limit on bodies is ours (readBody.ts), because this one would answer without an Error body.
+      // The limit on bodies is ours (readBody.ts), because this one would answer without an Error
+      // body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: (request) => answer(request, connections),
       error: (cause) => {
@@ -69,8 +72,8 @@ export function listen(
   /** Those that take no new connections, but may still have requests under way. */
   let earlier: Bun.Server<undefined>[] = []
 
-  // Without a descriptor the runtime tries to accept without a pause, which takes half a core. Not to listen ends
-  // that, and the idle connections with it, whose descriptors are then free.
+  // Without a descriptor the runtime tries to accept without a pause, which takes half a core. Not
+  // to listen ends that, and the idle connections with it, whose descriptors are then free.
   const stopWatching = watchDescriptors({
     exhausted: () => {
       log.warn(
@@ -91,7 +94,9 @@ export function listen(
   })
 
   const underWay = (): number =>
-    new Set([current, ...earlier]).values().reduce((sum, { pendingRequests }) => sum + pendingRequests, 0)
+    new Set([current, ...earlier])
+      .values()
+      .reduce((sum, { pendingRequests }) => sum + pendingRequests, 0)
   const cut = async (): Promise<void> => {
     stopWatching()
     await Promise.all([current, ...earlier].map((server) => server.stop(true)))
@@ -125,7 +130,8 @@ function explained<Value>(host: string, port: number, bind: () => Value): Value 
   try {
     return bind()
   } catch (cause) {
-    const reason = reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used; check --host'
+    const reason =
+      reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used; check --host'
     throw new ListenRefused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
   }
 }

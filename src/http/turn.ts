@@ -1,6 +1,7 @@
-// Shares what the requests of one turn of the event loop read. A question is put to the store only at the end
-// of the turn, and in that same step it stops taking sharers. So each request that shares an answer was sent
-// before the store was asked, and the answer is as fresh as one of its own.
+// Shares what the requests of one turn of the event loop read. A question is put to the store only
+// at the end of the turn, and in that same step it stops taking sharers. So each request that
+// shares an answer was sent before the store was asked, and the answer is as fresh as one of its
+// own.
 
 interface Question {
   readonly ask: () => void
@@ -10,7 +11,10 @@ interface Question {
 export class Turn {
   #questions = new Map<string, Question>()
 
-  /** The answer to a question, asked once at the end of this turn. Equal keys must mean equal questions. */
+  /**
+   * The answer to a question, asked once at the end of this turn. Equal keys must mean equal
+   * questions.
+   */
   share<Value>(key: string, ask: () => Promise<Value>): Promise<Value> {
     const known = this.#questions.get(key)
     if (known !== undefined) return known.answer as Promise<Value>

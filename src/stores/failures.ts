@@ -2,13 +2,24 @@
 import { Failure } from '../domain/failure.ts'
 
 export function nothingDone(cause: unknown): Failure {
-  return new Failure('store-unavailable', 'The store is not available; nothing was done, try again.', { cause })
+  return new Failure(
+    'store-unavailable',
+    'The store is not available; nothing was done, try again.',
+    { cause },
+  )
 }
 
 export function writeUncertain(cause: unknown): Failure {
-  return new Failure('outcome-unknown', 'The store failed while writing; whether it was done is not known, try again.', { cause })
+  return new Failure(
+    'outcome-unknown',
+    'The store failed while writing; whether it was done is not known, try again.',
+    { cause },
+  )
 }
 
 export function tooManyWaiting(): Failure {
-  return new Failure('store-unavailable', 'The store has too many writes waiting; nothing was done, try again.')
+  return new Failure(
+    'store-unavailable',
+    'The store has too many writes waiting; nothing was done, try again.',
+  )
 }

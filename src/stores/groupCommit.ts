@@ -1,15 +1,25 @@
 // Group commit: the writes that arrive while one batch is being committed form the next batch, so
 // they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
-// Places are shared out by account: an account that writes much fills neither the batches nor the room.
+// Places are shared out by account: an account that writes much fills neither the batches nor the
+// room.
 import { nothingDone, tooManyWaiting } from './failures.ts'
 
-/** Writes a batch and answers what became of each write, in their order; rejects with a Failure where none of them counts. */
+/**
+ * Writes a batch and answers what became of each write, in their order; rejects with a Failure
+ * where none of them counts.
+ */
 export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readonly Outcome[]>
 
-/** Most writes, and most text (in UTF-16 code units), in one batch: what one commit may hold up others for. */
+/**
+ * Most writes, and most text (in UTF-16 code units), in one batch: what one commit may hold up
+ * others for.
+ */
 const batchWritesMax = 1000
 const batchTextMax = 4 * 1024 * 1024
-/** Most text of writes that are not settled; beyond that a write is refused rather than memory filled. */
+/**
+ * Most text of writes that are not settled; beyond that a write is refused rather than memory
+ * filled.
+ */
 const waitingTextMax = 64 * 1024 * 1024
 
 /** The part of a commit's duration that the next one may wait for writers to return. */
@@ -18,7 +28,10 @@ const returnMaxMs = 5
 /** Shorter commits are not waited for: to read and answer the requests of a batch takes as long. */
 const longCommitMs = 2
 
-/** The room that the unsettled writes of a store share. No account takes more of it than it leaves free for others. */
+/**
+ * The room that the unsettled writes of a store share. No account takes more of it than it leaves
+ * free for others.
+ */
 export class WaitingRoom {
   readonly #taken = new Map<string, number>()
   #free = waitingTextMax
@@ -62,7 +75,10 @@ interface Waiting<Write, Outcome> {
 export class GroupCommit<Write, Outcome> {
   readonly #commit: Commit<Write, Outcome>
   readonly #options: GroupCommitOptions<Write>
-  /** By account, in the order in which they came. The account that was served longest ago comes first. */
+  /**
+   * By account, in the order in which they came. The account that was served longest ago comes
+   * first.
+   */
   #waiting = new Map<string, Waiting<Write, Outcome>[]>()
   #waitingCount = 0
   #lastSubmittedMs = 0
@@ -74,7 +90,9 @@ export class GroupCommit<Write, Outcome> {
     this.#options = options
   }
 
-  /** Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`. */
+  /**
+   * Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`.
+   */
   submit(account: string, write: Write): Promise<Outcome> {
     if (!this.#options.room.take(account, this.#options.textOf(write))) {
       if (this.#committing === undefined) this.#options.onIdle?.()
@@ -112,9 +130,10 @@ export class GroupCommit<Write, Outcome> {
   }
 
   /**
-   * Those whose writes are settled often write again at once. Where the next batch leaves without them, all writers
-   * fall into two halves for good, each of which waits for the commit of the other. So after a long commit they
-   * are waited for, a part of its time at most, unless what came meanwhile shows that writers do not come at once.
+   * Those whose writes are settled often write again at once. Where the next batch leaves without
+   * them, all writers fall into two halves for good, each of which waits for the commit of the
+   * other. So after a long commit they are waited for, a part of its time at most, unless what came
+   * meanwhile shows that writers do not come at once.
    */
   async #awaitReturn(settled: number, startMs: number): Promise<void> {
     const tookMs = performance.now() - startMs
@@ -158,7 +177,8 @@ export class GroupCommit<Write, Outcome> {
       const overdue = new Set(end === -1 ? queue : queue.slice(0, end))
       this.#leaveQueue(queue, overdue)
       this.#leaveRoom([...overdue])
-      for (const { reject } of overdue) reject(nothingDone(new Error('it waited too long for the writes before it')))
+      for (const { reject } of overdue)
+        reject(nothingDone(new Error('it waited too long for the writes before it')))
     }
   }
 
@@ -198,8 +218,14 @@ export class GroupCommit<Write, Outcome> {
     }
   }
 
-  /** Takes writes out of the queue of their account, which then stands behind the queues of the others. */
-  #leaveQueue(queue: readonly Waiting<Write, Outcome>[], gone: ReadonlySet<Waiting<Write, Outcome>>): void {
+  /**
+   * Takes writes out of the queue of their account, which then stands behind the queues of the
+   * others.
+   */
+  #leaveQueue(
+    queue: readonly Waiting<Write, Outcome>[],
+    gone: ReadonlySet<Waiting<Write, Outcome>>,
+  ): void {
     const account = queue[0]?.account ?? ''
     const left = queue.filter((waiting) => !gone.has(waiting))
     this.#waitingCount -= queue.length - left.length

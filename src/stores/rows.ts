@@ -10,9 +10,12 @@ export function firstAfter(after: bigint | undefined): bigint {
 }
 
 /** The columns of a token's record beside its hash, in the order of `tokenValues`. */
-export const tokenColumns = 'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
+export const tokenColumns =
+  'id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms'
 
-export function tokenValues(token: Token): [string, string, string, string, number, ...(number | null)[]] {
+export function tokenValues(
+  token: Token,
+): [string, string, string, string, number, ...(number | null)[]] {
   const { id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } = token
   return [id, account, label, scopes.join(','), createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs]
 }
@@ -31,7 +34,16 @@ interface TokenRow {
 
 /** The token in a row with all of `tokenColumns`. */
 export function tokenOf(row: unknown): Token {
-  const { id, account, label, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms } = row as TokenRow
+  const {
+    id,
+    account,
+    label,
+    scopes,
+    created_at_ms,
+    expires_at_ms,
+    revoked_at_ms,
+    last_used_at_ms,
+  } = row as TokenRow
   return {
     id,
     account,

@@ -27,7 +27,10 @@ async function newDatabase(): Promise<string> {
 
 const newFile = (): string => `sqlite:${join(folder(), 'plants.db')}`
 
-async function withStore<Value>(url: string, use: (store: Store) => Promise<Value>): Promise<Value> {
+async function withStore<Value>(
+  url: string,
+  use: (store: Store) => Promise<Value>,
+): Promise<Value> {
   const store = await openStore(locationOf(url), 'create', { randomBytes, note: () => {} })
   try {
     return await use(store)
@@ -42,7 +45,9 @@ function fill(url: string, account: string, plants: readonly KeptPlant[]): Promi
     const request = { account, label: 'ä "x"', scopes, lifetimeMs: 3_600_000 }
     const { plain } = await issueToken(store, request, { nowMs: Date.now, randomBytes })
     for (let begun = 0; begun < plants.length; begun += 1000)
-      await Promise.all(plants.slice(begun, begun + 1000).map((plant) => store.createPlant(account, plant)))
+      await Promise.all(
+        plants.slice(begun, begun + 1000).map((plant) => store.createPlant(account, plant)),
+      )
     return plain.reveal()
   })
 }
@@ -55,7 +60,9 @@ function contentOf(url: string, accounts: readonly string[]): Promise<unknown> {
       hash: Buffer.from(token.hash).toString('hex'),
     })),
     plants: await Promise.all(
-      accounts.map(async (account) => (await store.keptPlants(account, { limit: 5000 })).plants.map((plant) => ({ ...plant }))),
+      accounts.map(async (account) =>
+        (await store.keptPlants(account, { limit: 5000 })).plants.map((plant) => ({ ...plant })),
+      ),
     ),
   }))
 }
@@ -84,13 +91,17 @@ describe('plants copy', () => {
       Array.from({ length: 2500 }, (_, n) => plant(n)),
     )
     await fill(file, accounts[2] ?? '', [])
-    const [revoked] = await withStore(file, (store) => Promise.resolve(store.listTokens(accounts[2])))
+    const [revoked] = await withStore(file, (store) =>
+      Promise.resolve(store.listTokens(accounts[2])),
+    )
     await withStore(file, (store) => store.revokeToken(revoked?.id ?? '', 5))
 
     const there = await copy(file, database)
     expect([there.code, there.out]).toEqual([
       0,
-      expect.stringMatching(/ holds all of sqlite:.*: 2503 plants of 3 accounts, and 3 tokens\. Counts and checksums agree\.\n$/),
+      expect.stringMatching(
+        / holds all of sqlite:.*: 2503 plants of 3 accounts, and 3 tokens\. Counts and checksums agree\.\n$/,
+      ),
     ])
     expect(there.out + there.err).not.toContain('secret')
     expect((await copy(database, again)).code).toBe(0)
@@ -124,17 +135,23 @@ describe('plants copy', () => {
         Array.from({ length: count }, (_, n) => plant(n, { name: 'n'.repeat(500) })),
       )
       const copying = start(['copy', '--from', file, '--to', database], folder())
-      const copied = (): Promise<number> => withStore(database, async (store) => store.countPlants())
+      const copied = (): Promise<number> =>
+        withStore(database, async (store) => store.countPlants())
       while ((await copied()) < 2000) await Bun.sleep(10)
       copying.process.kill(signal)
       const { code, err } = await copying.finished
       expect(code).toBe(exitCode)
       if (signal !== 'SIGKILL') {
-        expect(err).toEndWith('Interrupted.\nWhat was copied is kept; run the same command again to go on.\n')
+        expect(err).toEndWith(
+          'Interrupted.\nWhat was copied is kept; run the same command again to go on.\n',
+        )
       }
       expect(await copied()).toBeLessThan(count)
       const { code: codeAgain, out } = await copy(file, database)
-      expect([codeAgain, out]).toEqual([0, expect.stringContaining(`${count} plants of 1 account,`)])
+      expect([codeAgain, out]).toEqual([
+        0,
+        expect.stringContaining(`${count} plants of 1 account,`),
+      ])
       expect(await copied()).toBe(count)
     },
     60_000,
@@ -175,11 +192,18 @@ describe('plants copy', () => {
     const file = newFile()
     await fill(file, 'a', [])
     symlinkSync(file.slice('sqlite:'.length), `${file.slice('sqlite:'.length)}.link`)
-    const unprepared = await (await sharedPostgres()).createDatabase(`copy_unprepared_${process.pid}`)
+    const unprepared = await (await sharedPostgres()).createDatabase(
+      `copy_unprepared_${process.pid}`,
+    )
     for (const [from, to, code, sentence] of [
       [file, file, 2, '--from and --to name the same store.'],
       [file, `${file}.link`, 2, '--from and --to name the same store.'],
-      ['sqlite:nowhere.db', file, 1, 'nowhere.db cannot be used: there is no such file; check --from.'],
+      [
+        'sqlite:nowhere.db',
+        file,
+        1,
+        'nowhere.db cannot be used: there is no such file; check --from.',
+      ],
       [file, unprepared, 1, 'it has no tables yet; run "plants migrate --store URL" first.'],
       [file, 'postgres://u:secret@127.0.0.1:1/x', 1, '127.0.0.1:1 refuses connections'],
       ['x', file, 2, '--from must be sqlite:FILE or postgres://'],
@@ -189,7 +213,9 @@ describe('plants copy', () => {
       expect(refused.err).toContain(sentence)
       expect(refused.err).not.toContain('secret')
     }
-    expect((await run(['copy'], folder())).err).toStartWith('plants: --from is missing.\nplants: --to is missing.\n')
+    expect((await run(['copy'], folder())).err).toStartWith(
+      'plants: --from is missing.\nplants: --to is missing.\n',
+    )
   })
 })
 
@@ -198,7 +224,11 @@ describe('progress', () => {
     const written: string[] = []
     let nowMs = 0
     const add = (text: string): void => void written.push(text)
-    const progress = new Progress({ errorIsTerminal, draw: add, tell: add, monotonicMs: () => nowMs }, 'copying', 1000)
+    const progress = new Progress(
+      { errorIsTerminal, draw: add, tell: add, monotonicMs: () => nowMs },
+      'copying',
+      1000,
+    )
     for (let n = 0; n < 5; n += 1) {
       nowMs += 2500
       progress.add(100)
@@ -210,7 +240,9 @@ describe('progress', () => {
   test('is a bar on a terminal, with the rate and the time that is left', () => {
     const written = shown(true)
     expect(written).toHaveLength(7)
-    expect(written[3]).toBe('\rcopying   [######..........]  40 %  400 of 1000, 40/s, 15 s left\u001b[K')
+    expect(written[3]).toBe(
+      '\rcopying   [######..........]  40 %  400 of 1000, 40/s, 15 s left\u001b[K',
+    )
     expect(written.at(-1)).toBe('\n')
   })
 

@@ -36,10 +36,17 @@ describe('plants migrate', () => {
     const { code, out, err } = await run(['migrate', '--print', '--store', url], folder())
     expect(code).toBe(0)
     expect(out).toStartWith('create table if not exists plants_schema (\n')
-    expect(out).toContain('create table if not exists plants (\n  account text not null,\n  id bigint not null,')
+    expect(out).toContain(
+      'create table if not exists plants (\n  account text not null,\n  id bigint not null,',
+    )
     expect(err).toContain('nothing was changed')
     const server = await sharedPostgres()
-    expect(await server.sql("select * from information_schema.tables where table_name like 'plants%'", nameOf(url))).toEqual([])
+    expect(
+      await server.sql(
+        "select * from information_schema.tables where table_name like 'plants%'",
+        nameOf(url),
+      ),
+    ).toEqual([])
     // What it prints is whole: run by hand it leaves nothing to do.
     await server.sql(`set role plants; ${out}`, nameOf(url))
     const again = await run(['migrate', '--print', '--store', url], folder())
@@ -49,7 +56,9 @@ describe('plants migrate', () => {
 
   test('works when eight run at once', async () => {
     const url = await newDatabase()
-    const results = await Promise.all(Array.from({ length: 8 }, () => run(['migrate', '--store', url], folder())))
+    const results = await Promise.all(
+      Array.from({ length: 8 }, () => run(['migrate', '--store', url], folder())),
+    )
     expect(results.map(({ code, err }) => (code === 0 ? 0 : err))).toEqual(Array(8).fill(0))
     const token = await run(['token', 'issue', '--account', 'a', '--store', url], folder())
     expect(token.out).toMatch(/^plants_\w{49}\n$/)
@@ -75,8 +84,12 @@ describe('plants migrate', () => {
     await server.sql(preparation, nameOf(url))
     const { code, err } = await run(['migrate', '--store', url], folder())
     expect(code).toBe(1)
-    expect(err).toMatch(/it holds a table "(?:plants|tokens)" of another program; give plants a database of its own\.\n$/)
-    expect(await server.sql("select 1 from pg_tables where tablename = 'plants_schema'", nameOf(url))).toEqual([])
+    expect(err).toMatch(
+      /it holds a table "(?:plants|tokens)" of another program; give plants a database of its own\.\n$/,
+    )
+    expect(
+      await server.sql("select 1 from pg_tables where tablename = 'plants_schema'", nameOf(url)),
+    ).toEqual([])
   })
 
   test('says so where a table has not the right columns, as serve does', async () => {
@@ -95,11 +108,16 @@ describe('plants migrate', () => {
   test('refuses a schema of a newer version, as serve does', async () => {
     const url = await newDatabase()
     await run(['migrate', '--store', url], folder())
-    await (await sharedPostgres()).sql('insert into plants_schema (version) values (9)', nameOf(url))
+    await (await sharedPostgres()).sql(
+      'insert into plants_schema (version) values (9)',
+      nameOf(url),
+    )
     for (const command of [['migrate'], ['serve', '--port', '0']]) {
       const { code, out, err } = await run([...command, '--store', url], folder())
       expect([code, out]).toEqual([1, ''])
-      expect(err).toContain('it was migrated by a newer version of plants (schema 9, this version knows 1); run that version.\n')
+      expect(err).toContain(
+        'it was migrated by a newer version of plants (schema 9, this version knows 1); run that version.\n',
+      )
     }
   })
 

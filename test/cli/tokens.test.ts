@@ -14,7 +14,10 @@ describe('plants token issue', () => {
   test('prints the token, alone, on standard output, and the rest on standard error', async () => {
     const home = folder()
     await makeStore(home)
-    const { code, out, err } = await run(['token', 'issue', '--account', 'greenhouse', '--label', 'ci'], home)
+    const { code, out, err } = await run(
+      ['token', 'issue', '--account', 'greenhouse', '--label', 'ci'],
+      home,
+    )
     expect(code).toBe(0)
     expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
     expect(err).toMatch(
@@ -27,7 +30,10 @@ describe('plants token issue', () => {
   test('takes scopes and an expiry', async () => {
     const home = folder()
     await makeStore(home)
-    await run(['token', 'issue', '--account', 'a', '--scopes', 'plants:read', '--expires', '90d'], home)
+    await run(
+      ['token', 'issue', '--account', 'a', '--scopes', 'plants:read', '--expires', '90d'],
+      home,
+    )
     const [token] = JSON.parse((await run(['token', 'list', '--json'], home)).out)
     expect(token).toMatchObject({
       account: 'a',
@@ -49,10 +55,19 @@ describe('plants token issue', () => {
     [['--account', 'a\u00a0'], '--account must be without white space at either end, not'],
     [['--account', 'a\u0007b'], '--account must be without control characters, not "a\\u0007b".'],
     [['--account', 'a\u2028b'], '--account must be without control characters, not'],
-    [['--account', 'a', '--label', 'two\nlines'], '--label must be without control characters, not "two\\nlines".'],
-    [['--account', 'x'.repeat(5000)], `--account must be 1 to 255 characters of text, not "${'x'.repeat(100)}…".\n`],
+    [
+      ['--account', 'a', '--label', 'two\nlines'],
+      '--label must be without control characters, not "two\\nlines".',
+    ],
+    [
+      ['--account', 'x'.repeat(5000)],
+      `--account must be 1 to 255 characters of text, not "${'x'.repeat(100)}…".\n`,
+    ],
     [['--account', 'a', 'x'.repeat(5000)], `"${'x'.repeat(100)}…" is one argument too many.\n`],
-    [['--account', 'a', '--scopes', 'plants:read,plants:water'], '--scopes must be one or more of plants:read, plants:write'],
+    [
+      ['--account', 'a', '--scopes', 'plants:read,plants:water'],
+      '--scopes must be one or more of plants:read, plants:write',
+    ],
     [['--account', 'a', '--scopes', ''], '--scopes must be'],
     [['--account', 'a', '--expires', '90'], '--expires must be a time such as 90d'],
     [['--account', 'a', '--expires', '0d'], '--expires must be'],
@@ -62,12 +77,18 @@ describe('plants token issue', () => {
     [['--account', 'a', '--port', '1'], '--port is not known to this command'],
     [['--account', 'a', 'extra'], '"extra" is one argument too many'],
     [['--account', 'a', '--account', 'b'], '--account is given more than once'],
-    [['--account', 'a', '--store', 'sqlite://x.db'], '--store must be sqlite:FILE without slashes before it'],
+    [
+      ['--account', 'a', '--store', 'sqlite://x.db'],
+      '--store must be sqlite:FILE without slashes before it',
+    ],
     [
       ['--account', 'a', '--store', 'sqlite:file:x.db?mode=ro'],
       '--store must be sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:x.db',
     ],
-    [['--account', 'a', '--store', 'sqlite:~/x.db'], '--store must be sqlite:FILE with the name of your folder written out'],
+    [
+      ['--account', 'a', '--store', 'sqlite:~/x.db'],
+      '--store must be sqlite:FILE with the name of your folder written out',
+    ],
     [['--account'], '--account needs a value'],
     [['--account', '--label', 'x'], '--account needs a value'],
   ])('refuses %j with exit code 2 and a sentence', async (args, sentence) => {
@@ -118,7 +139,9 @@ describe('plants token list', () => {
         ({ account }: { account: string }) => account,
       ),
     ).toEqual(['b'])
-    expect(JSON.parse((await run(['token', 'list', '--json', '--account', 'c'], home)).out)).toEqual([])
+    expect(
+      JSON.parse((await run(['token', 'list', '--json', '--account', 'c'], home)).out),
+    ).toEqual([])
     expect((await run(['token', 'list', '--account', 'c'], home)).out).toBe(
       `There are no such tokens. Issue one with: ${launcher} token issue --account c --store sqlite:${home}/plants.db\n`,
     )
@@ -157,7 +180,9 @@ describe('plants token revoke', () => {
     const mistaken = await run(['token', 'revoke', token], home)
     expect(mistaken.code).toBe(2)
     expect(mistaken.err).toContain('plants: that is a token, not the id of one')
-    expect((await run(['token', 'list', token], home)).err).toContain('"plants_[redacted]" is one argument too many')
+    expect((await run(['token', 'list', token], home)).err).toContain(
+      '"plants_[redacted]" is one argument too many',
+    )
     expect(mistaken.err).not.toContain(token)
   })
 
@@ -165,10 +190,20 @@ describe('plants token revoke', () => {
     const home = folder()
     const server = serve(home)
     const url = await server.url
-    const [revoked, kept] = [await tokenFor('a', home, '--label', 'revoked'), await tokenFor('a', home)]
-    for (const token of [revoked, kept]) expect((await call(url, 'GET', '/plants', { token })).status).toBe(200)
-    const listed = JSON.parse((await run(['token', 'list', '--json'], home)).out) as { id: string; label: string }[]
-    const { code } = await run(['token', 'revoke', listed.find(({ label }) => label === 'revoked')?.id ?? ''], home)
+    const [revoked, kept] = [
+      await tokenFor('a', home, '--label', 'revoked'),
+      await tokenFor('a', home),
+    ]
+    for (const token of [revoked, kept])
+      expect((await call(url, 'GET', '/plants', { token })).status).toBe(200)
+    const listed = JSON.parse((await run(['token', 'list', '--json'], home)).out) as {
+      id: string
+      label: string
+    }[]
+    const { code } = await run(
+      ['token', 'revoke', listed.find(({ label }) => label === 'revoked')?.id ?? ''],
+      home,
+    )
     expect(code).toBe(0)
     expect((await call(url, 'GET', '/plants', { token: revoked })).status).toBe(401)
     expect((await call(url, 'GET', '/plants', { token: kept })).status).toBe(200)
@@ -193,10 +228,15 @@ test.each(['token issue --account a', 'token list', 'token revoke 0123456789ab']
   },
 )
 
-/** Overwrites the page that a table or an index of a store begins with, or the last page of its rows. */
+/**
+ * Overwrites the page that a table or an index of a store begins with, or the last page of its
+ * rows.
+ */
 function damage(file: string, name: string, what: 'root' | 'last leaf'): void {
   const database = new DatabaseSync(file)
-  const { root } = database.prepare('select rootpage as root from sqlite_schema where name = ?').get(name) as { root: number }
+  const { root } = database
+    .prepare('select rootpage as root from sqlite_schema where name = ?')
+    .get(name) as { root: number }
   database.close()
   const bytes = readFileSync(file)
   // An inner page names its last child at byte 8 (https://sqlite.org/fileformat.html).
@@ -221,7 +261,11 @@ describe('a damaged file', () => {
       `plants: The store ${file} cannot be used: the file is damaged; restore it from a backup.\n`,
     ])
     damage(file, 'sqlite_autoindex_tokens_2', 'root')
-    for (const line of ['token issue --account a', 'token revoke id1', 'serve --port 0 --first-token']) {
+    for (const line of [
+      'token issue --account a',
+      'token revoke id1',
+      'serve --port 0 --first-token',
+    ]) {
       const { code, out, err } = await run(line.split(' '), home)
       expect([line, code, out]).toEqual([line, 1, ''])
       expect(err).toContain(`plants: The store ${file} cannot be used: `)
@@ -245,7 +289,10 @@ describe('a defect', () => {
       },
       randomBytes,
     }
-    const code = await runCommand(['token', 'list', '--store', `sqlite:${home}/plants.db`], world as unknown as World)
+    const code = await runCommand(
+      ['token', 'list', '--store', `sqlite:${home}/plants.db`],
+      world as unknown as World,
+    )
     expect(code).toBe(1)
     expect(told.join()).toStartWith('plants: a defect of this program: TypeError: no clock\n')
     expect(told.join()).toMatch(/\n +at .*tokens\.ts:\d+/)
@@ -254,9 +301,12 @@ describe('a defect', () => {
 
 test('a command whose reader has left ends as one that got SIGPIPE, without a word', async () => {
   const home = folder()
-  const { stderr, stdout } = Bun.spawnSync(['sh', '-c', '{ sleep 0.5; "$0" --help; echo $? >&2; } | true', launcher], {
-    cwd: home,
-  })
+  const { stderr, stdout } = Bun.spawnSync(
+    ['sh', '-c', '{ sleep 0.5; "$0" --help; echo $? >&2; } | true', launcher],
+    {
+      cwd: home,
+    },
+  )
   expect([stdout.toString(), stderr.toString()]).toEqual(['', '141\n'])
 })
 
@@ -275,12 +325,25 @@ describe('plants', () => {
     const home = folder()
     const help = await run(['--help'], home)
     expect(help.code).toBe(0)
-    for (const command of ['plants serve', 'plants token issue', 'plants token list', 'plants token revoke TOKEN-ID'])
+    for (const command of [
+      'plants serve',
+      'plants token issue',
+      'plants token list',
+      'plants token revoke TOKEN-ID',
+    ])
       expect(help.out).toContain(command)
     const serveHelp = await run(['serve', '--help'], home)
-    for (const part of ['--host ADDRESS', '--port NUMBER', '--store URL', '--first-token', 'PLANTS_STORE', 'PLANTS_PORT'])
+    for (const part of [
+      '--host ADDRESS',
+      '--port NUMBER',
+      '--store URL',
+      '--first-token',
+      'PLANTS_STORE',
+      'PLANTS_PORT',
+    ])
       expect(serveHelp.out).toContain(part)
-    for (const args of ['--version', '-V', 'version']) expect((await run([args], home)).out).toBe('1.0.0\n')
+    for (const args of ['--version', '-V', 'version'])
+      expect((await run([args], home)).out).toBe('1.0.0\n')
     for (const args of [['help'], ['-h']]) expect((await run(args, home)).out).toBe(help.out)
     for (const args of [
       ['help', 'serve'],
@@ -288,7 +351,11 @@ describe('plants', () => {
     ])
       expect((await run(args, home)).out).toBe(serveHelp.out)
     const group = await run(['help', 'token'], home)
-    expect([group.code, group.err, (await run(['token', '--help'], home)).out]).toEqual([0, '', group.out])
+    expect([group.code, group.err, (await run(['token', '--help'], home)).out]).toEqual([
+      0,
+      '',
+      group.out,
+    ])
     expect(group.out).toContain('plants token revoke TOKEN-ID')
     expect(group.out).not.toContain('plants serve')
   })
@@ -306,14 +373,20 @@ describe('plants', () => {
   ])('tells what was probably meant by %s', async (line, sentence) => {
     const { code, out, err } = await run(line.split(' '), folder())
     expect([code, out]).toEqual([2, ''])
-    expect(err.split('\n')).toEqual([`plants: ${sentence}`, expect.stringMatching(/^See: .*\/bin\/plants (?:.* )?--help$/), ''])
+    expect(err.split('\n')).toEqual([
+      `plants: ${sentence}`,
+      expect.stringMatching(/^See: .*\/bin\/plants (?:.* )?--help$/),
+      '',
+    ])
   })
 
   test('says of a group of commands which it has', async () => {
     const { code, out, err } = await run(['token'], folder())
     expect([code, out]).toEqual([2, ''])
     expect(err).toStartWith('Usage:\n  plants token issue ')
-    expect((await run(['token', 'grow'], folder())).err).toBe(`plants: "token grow" is not a command.\n${err}`)
+    expect((await run(['token', 'grow'], folder())).err).toBe(
+      `plants: "token grow" is not a command.\n${err}`,
+    )
   })
 
   test('refuses what is no command', async () => {

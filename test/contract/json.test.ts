@@ -1,9 +1,17 @@
-// What reading a body costs, and what it gives. The costs are bounded generously: before the bound on
-// values and names, such bodies took hundreds of milliseconds to several seconds.
+// What reading a body costs, and what it gives. The costs are bounded generously: before the bound
+// on values and names, such bodies took hundreds of milliseconds to several seconds.
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { exactInteger, JsonNumber, JsonObject, type JsonValue, nestingMax, readJson, valuesMax } from '../../src/contract/json.ts'
+import {
+  exactInteger,
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  nestingMax,
+  readJson,
+  valuesMax,
+} from '../../src/contract/json.ts'
 import { newPlantShape } from '../../src/contract/plants.ts'
 import { Failure } from '../../src/domain/failure.ts'
 
@@ -36,19 +44,28 @@ function filled(piece: string, before = '', after = ''): string {
 /** Numbered pieces up to just below the longest body. */
 function numbered(piece: (number: number) => string, before: string, after: string): string {
   const length = Buffer.byteLength(piece(100_000)) + 1
-  return before + Array.from({ length: Math.floor((bytesMax - 100) / length) }, (_, number) => piece(number)).join(',') + after
+  return (
+    before +
+    Array.from({ length: Math.floor((bytesMax - 100) / length) }, (_, number) =>
+      piece(number),
+    ).join(',') +
+    after
+  )
 }
 
 /**
- * Strings with one hash in the engine (rapidhash with a fixed seed). The first four and the last four
- * characters are a constant of the hash, which makes it multiply by zero whatever is between them.
+ * Strings with one hash in the engine (rapidhash with a fixed seed). The first four and the last
+ * four characters are a constant of the hash, which makes it multiply by zero whatever is between
+ * them.
  */
 function colliding(number: number): string {
   return `\u0093K\u00b8\u008b${number.toString(36).padStart(4, '0')}\u00c9\u00ac.\u0096`
 }
 
 function bodyOf(names: readonly string[], value: (name: string) => string = () => '0'): Uint8Array {
-  return Buffer.from(`{"id":1,"name":"x",${names.map((name) => `${JSON.stringify(name)}: ${value(name)}`).join(',')}}`)
+  return Buffer.from(
+    `{"id":1,"name":"x",${names.map((name) => `${JSON.stringify(name)}: ${value(name)}`).join(',')}}`,
+  )
 }
 
 function collidingNames(first: number, count: number): string[] {
@@ -64,9 +81,18 @@ describe('strings whose hashes collide', () => {
 
   test.each([
     ['names', (names: string[]) => bodyOf(names)],
-    ['names with an escape', (names: string[]) => Buffer.from(bodyOf(names).toString().replaceAll('K', '\\u004b'))],
-    ['values', (names: string[]) => Buffer.from(`{"id":1,"name":"x","more":${JSON.stringify(names)}}`)],
-    ['values with an escape', (names: string[]) => Buffer.from(`[${JSON.stringify(names).replaceAll('K', '\\u004b')}]`)],
+    [
+      'names with an escape',
+      (names: string[]) => Buffer.from(bodyOf(names).toString().replaceAll('K', '\\u004b')),
+    ],
+    [
+      'values',
+      (names: string[]) => Buffer.from(`{"id":1,"name":"x","more":${JSON.stringify(names)}}`),
+    ],
+    [
+      'values with an escape',
+      (names: string[]) => Buffer.from(`[${JSON.stringify(names).replaceAll('K', '\\u004b')}]`),
+    ],
   ])('cost no more than others as %s, spread over many bodies', (_name, body) => {
     const bodies = Array.from({ length: 1000 }, (_, round) => body(collidingNames(round * 50, 50)))
     expect(cpuMs(() => bodies.map(outcome))).toBeLessThan(1000)
@@ -97,7 +123,10 @@ describe('a body of 1 MiB', () => {
     ['names as many as may be', bodyText(valuesMax - 1, 1000)],
     ['more names than may be', bodyText(valuesMax + 1, 1000)],
     ['one long name', filled('n', '{"', '":0}')],
-    ['two long names that differ at the end', `{"${'n'.repeat(500_000)}1":0,"${'n'.repeat(500_000)}2":0}`],
+    [
+      'two long names that differ at the end',
+      `{"${'n'.repeat(500_000)}1":0,"${'n'.repeat(500_000)}2":0}`,
+    ],
     ['a long name twice', `{"${'n'.repeat(500_000)}":0,"${'n'.repeat(500_000)}":0}`],
     ['nested arrays', '['.repeat(bytesMax / 2) + ']'.repeat(bytesMax / 2)],
     ['nested objects', filled('{"a":', '', '')],
@@ -131,7 +160,10 @@ describe('a body of 1 MiB', () => {
     ['byte order marks', filled('\ufeff')],
     ['zeros', new Uint8Array(bytesMax)],
     ['invalid UTF-8', new Uint8Array(bytesMax).fill(0xff)],
-    ['UTF-8 that is invalid at its end', Uint8Array.from([...Buffer.from(filled('n', '"', '  ').slice(1)), 0xc3])],
+    [
+      'UTF-8 that is invalid at its end',
+      Uint8Array.from([...Buffer.from(filled('n', '"', '  ').slice(1)), 0xc3]),
+    ],
   ]
 
   test.each(kinds)('is read in good time if it is %s', (_name, text) => {
@@ -151,7 +183,9 @@ describe('a body of 1 MiB', () => {
     const body = Buffer.from(filled('n', '{"id":1,"name":"short","tag":"\\u0041","more":"', '"}'))
     Bun.gc(true)
     const before = process.memoryUsage.rss()
-    const plants = Array.from({ length: 200 }, () => newPlantShape.fromJson(readJson(body), 'The body'))
+    const plants = Array.from({ length: 200 }, () =>
+      newPlantShape.fromJson(readJson(body), 'The body'),
+    )
     Bun.gc(true)
     expect(plants.at(-1)).toEqual({ id: 1n, name: 'short', tag: 'A' })
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * bytesMax)
@@ -159,7 +193,8 @@ describe('a body of 1 MiB', () => {
 })
 
 describe('the bounds of a body', () => {
-  const tooMany = 'The body must not hold more than 1000 values, counting every member and every element.'
+  const tooMany =
+    'The body must not hold more than 1000 values, counting every member and every element.'
   const member = (more: string): Buffer => Buffer.from(`{"id":1,"name":"x","more":${more}}`)
   // The body, id, name, more and its array are five.
   const elements = (count: number): string => `[${Array(count).fill('0').join(', ')}]`
@@ -168,25 +203,30 @@ describe('the bounds of a body', () => {
     expect(valuesMax).toBe(1000)
     expect(outcome(member(elements(996)))).toBe('taken')
     expect(outcome(member(elements(997)))).toBe(tooMany)
-    const names = (count: number): string[] => Array.from({ length: count }, (_, number) => `n${number}`)
+    const names = (count: number): string[] =>
+      Array.from({ length: count }, (_, number) => `n${number}`)
     expect(outcome(bodyOf(names(997)))).toBe('taken')
     expect(outcome(bodyOf(names(998)))).toBe(tooMany)
   })
 
   test('let it be nested 500 levels deep and no more, whatever it is nested of', () => {
-    const nested = (levels: number, open: string, close: string): string => `${open.repeat(levels)}0${close.repeat(levels)}`
+    const nested = (levels: number, open: string, close: string): string =>
+      `${open.repeat(levels)}0${close.repeat(levels)}`
     for (const [open, close] of [
       ['[', ']'],
       ['{"a":', '}'],
     ] as const) {
       expect(outcome(member(nested(nestingMax - 1, open, close)))).toBe('taken')
-      expect(outcome(member(nested(nestingMax, open, close)))).toBe('The body must not be nested more than 500 levels deep.')
+      expect(outcome(member(nested(nestingMax, open, close)))).toBe(
+        'The body must not be nested more than 500 levels deep.',
+      )
     }
   })
 })
 
 describe('duplicate names', () => {
-  const twice = (name: string): string => `The body holds the member ${name} more than once in one object.`
+  const twice = (name: string): string =>
+    `The body holds the member ${name} more than once in one object.`
 
   test('are found among few names and among many, wherever they are', () => {
     for (const count of [2, 3, 8, 9, 10, 100, 900]) {
@@ -213,7 +253,12 @@ describe('duplicate names', () => {
 
 describe('the digits of a number', () => {
   /** The value by arithmetic on big integers, from the parts that the number is made of. */
-  function oracle(negative: boolean, whole: string, fraction: string, exponent: number): bigint | undefined {
+  function oracle(
+    negative: boolean,
+    whole: string,
+    fraction: string,
+    exponent: number,
+  ): bigint | undefined {
     const scaled = BigInt(whole + fraction) * (negative ? -1n : 1n)
     const shift = exponent - fraction.length
     if (shift >= 0) return scaled * 10n ** BigInt(shift)
@@ -228,7 +273,8 @@ describe('the digits of a number', () => {
       state = (state * 48_271) % 0x7fffffff
       return state % bound
     }
-    const someDigits = (count: number): string => Array.from({ length: count }, () => (below(3) === 0 ? 0 : below(10))).join('')
+    const someDigits = (count: number): string =>
+      Array.from({ length: count }, () => (below(3) === 0 ? 0 : below(10))).join('')
     let integers = 0
     for (let round = 0; round < 10_000; round += 1) {
       const whole = someDigits(1 + below(22)).replace(/^0+(?=\d)/, '')
@@ -239,7 +285,8 @@ describe('the digits of a number', () => {
       const read = readJson(Buffer.from(source)) as JsonNumber
       expect(read.source).toBe(source)
       const exact = oracle(sign === '-', whole, fraction, exponent)
-      const expected = exact !== undefined && exact < 10n ** 19n && exact > -(10n ** 19n) ? exact : undefined
+      const expected =
+        exact !== undefined && exact < 10n ** 19n && exact > -(10n ** 19n) ? exact : undefined
       if (expected !== undefined) integers += 1
       expect(exactInteger(source), source).toBe(expected as bigint)
     }
@@ -252,7 +299,8 @@ const suite = process.env['PLANTS_JSON_SUITE']
 
 describe.skipIf(suite === undefined)('the public suite of JSON files', () => {
   const duplicates = ['y_object_duplicated_key.json', 'y_object_duplicated_key_and_value.json']
-  const files = suite === undefined ? [] : readdirSync(suite).filter((file) => file.endsWith('.json'))
+  const files =
+    suite === undefined ? [] : readdirSync(suite).filter((file) => file.endsWith('.json'))
 
   test('is there', () => expect(files.length).toBeGreaterThan(300))
 

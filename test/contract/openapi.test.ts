@@ -9,7 +9,13 @@ import { type Answer, type TestService, withService } from '../support/service.t
 interface PublishedOperation {
   readonly security: readonly unknown[]
   readonly responses: Readonly<
-    Record<string, { readonly headers?: object; readonly content?: Readonly<Record<string, { readonly examples?: object }>> }>
+    Record<
+      string,
+      {
+        readonly headers?: object
+        readonly content?: Readonly<Record<string, { readonly examples?: object }>>
+      }
+    >
   >
 }
 
@@ -35,30 +41,38 @@ describe('the OpenAPI document', () => {
 
   test('publishes the exact bounds of an id, in the body and in the path', () => {
     const text = openapiText()
-    expect(text.match(/"minimum":-9223372036854775808,"exclusiveMaximum":9223372036854775808/g)?.length).toBeGreaterThanOrEqual(2)
+    expect(
+      text.match(/"minimum":-9223372036854775808,"exclusiveMaximum":9223372036854775808/g)?.length,
+    ).toBeGreaterThanOrEqual(2)
     expect(text).not.toContain('9223372036854776')
   })
 
   test('declares the challenge, the link and the retry', () => {
     const create = document.paths['/plants']?.['post']?.responses
-    expect(Object.keys(create ?? {}).sort()).toEqual(['200', '400', '401', '403', '409', '413', '415', '422', '500', '503'])
+    expect(Object.keys(create ?? {}).sort()).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '409',
+      '413',
+      '415',
+      '422',
+      '500',
+      '503',
+    ])
     expect(create?.['401']?.headers).toHaveProperty('WWW-Authenticate')
     expect(create?.['403']?.headers).toHaveProperty('WWW-Authenticate')
     expect(create?.['503']?.headers).toHaveProperty('Retry-After')
     expect(document.paths['/plants']?.['get']?.responses['200']?.headers).toHaveProperty('Link')
-    expect(Object.keys(document.paths['/plants/{id}']?.['delete']?.responses ?? {}).sort()).toEqual([
-      '204',
-      '400',
-      '401',
-      '403',
-      '404',
-      '500',
-      '503',
-    ])
+    expect(Object.keys(document.paths['/plants/{id}']?.['delete']?.responses ?? {}).sort()).toEqual(
+      ['204', '400', '401', '403', '404', '500', '503'],
+    )
   })
 
   test('gives every operation an access of its own, and the three the bearer scheme', () => {
-    for (const operation of Object.values(operations)) expect(operation.access).toMatch(/^(public|plants:read|plants:write)$/)
+    for (const operation of Object.values(operations))
+      expect(operation.access).toMatch(/^(public|plants:read|plants:write)$/)
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const operation of Object.values(methods))
         expect(operation.security).toEqual(path.startsWith('/plants') ? [{ bearer: [] }] : [])
@@ -68,34 +82,56 @@ describe('the OpenAPI document', () => {
 
 describe('the examples of refusals', () => {
   // How each refusal that a caller can bring about is brought about.
-  const provoke: Readonly<Record<string, (service: TestService, token: string) => Promise<Answer>>> = {
-    'input-invalid': (service, token) => service.call('POST', '/plants', { token, body: '{"id":1,"name":7}' }),
+  const provoke: Readonly<
+    Record<string, (service: TestService, token: string) => Promise<Answer>>
+  > = {
+    'input-invalid': (service, token) =>
+      service.call('POST', '/plants', { token, body: '{"id":1,"name":7}' }),
     'token-missing': (service) => service.call('GET', '/plants'),
     'token-refused': (service) => service.call('GET', '/plants', { token: 'x' }),
     'scope-missing': async (service) =>
-      service.call('POST', '/plants', { token: await service.tokenFor('a', { scopes: ['plants:read'] }) }),
+      service.call('POST', '/plants', {
+        token: await service.tokenFor('a', { scopes: ['plants:read'] }),
+      }),
     'path-unknown': (service) => service.call('GET', '/nowhere'),
     'plant-missing': (service, token) => service.call('DELETE', '/plants/404', { token }),
     'method-not-allowed': (service) => service.call('GET', '/plants/7'),
-    'id-taken': (service, token) => service.call('POST', '/plants', { token, body: '{"id":7,"name":"y"}' }),
-    'body-too-large': (service, token) => service.call('POST', '/plants', { token, body: 'x'.repeat(1_048_577) }),
+    'id-taken': (service, token) =>
+      service.call('POST', '/plants', { token, body: '{"id":7,"name":"y"}' }),
+    'body-too-large': (service, token) =>
+      service.call('POST', '/plants', { token, body: 'x'.repeat(1_048_577) }),
     'media-type-unsupported': (service, token) =>
-      service.call('POST', '/plants', { token, body: 'x', headers: { 'Content-Type': 'text/plain' } }),
+      service.call('POST', '/plants', {
+        token,
+        body: 'x',
+        headers: { 'Content-Type': 'text/plain' },
+      }),
     'encoding-unsupported': (service, token) =>
       service.call('POST', '/plants', { token, body: 'x', headers: { 'Content-Encoding': 'br' } }),
     'idempotency-key-reused': (service, token) =>
-      service.call('POST', '/plants', { token, body: '{"id":7,"name":"y"}', headers: { 'Idempotency-Key': 'k' } }),
+      service.call('POST', '/plants', {
+        token,
+        body: '{"id":7,"name":"y"}',
+        headers: { 'Idempotency-Key': 'k' },
+      }),
   }
 
   test.each(Object.keys(provoke))('%s is answered just as the document says', (name) =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      await service.call('POST', '/plants', { token, body: '{"id":7,"name":"x"}', headers: { 'Idempotency-Key': 'k' } })
+      await service.call('POST', '/plants', {
+        token,
+        body: '{"id":7,"name":"x"}',
+        headers: { 'Idempotency-Key': 'k' },
+      })
       const { status, example, header } = refusals[name as keyof typeof refusals]
-      const answer = await (provoke[name] as (service: TestService, token: string) => Promise<Answer>)(service, token)
+      const answer = await (
+        provoke[name] as (service: TestService, token: string) => Promise<Answer>
+      )(service, token)
       expect(answer.text).toBe(JSON.stringify({ error: status, message: example }))
       expect(answer.status).toBe(status)
-      if (header !== undefined && header.name !== 'Connection') expect(answer.headers.get(header.name)).toBe(header.example)
+      if (header !== undefined && header.name !== 'Connection')
+        expect(answer.headers.get(header.name)).toBe(header.example)
     }),
   )
 })

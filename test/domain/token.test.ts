@@ -7,7 +7,11 @@ const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 
 describe('a token', () => {
   test('is plants_ and 49 letters and digits, whatever its bytes', () => {
-    fc.assert(fc.property(bytes32, (bytes) => /^plants_[0-9A-Za-z]{49}$/.test(plainTokenFrom(bytes).reveal())))
+    fc.assert(
+      fc.property(bytes32, (bytes) =>
+        /^plants_[0-9A-Za-z]{49}$/.test(plainTokenFrom(bytes).reveal()),
+      ),
+    )
     expect(plainTokenFrom(new Uint8Array(32)).reveal()).toMatch(/^plants_0{43}[0-9A-Za-z]{6}$/)
     expect(plainTokenFrom(new Uint8Array(32).fill(255)).reveal()).toHaveLength(56)
   })
@@ -26,7 +30,8 @@ describe('a token', () => {
     const token = plainTokenFrom(randomBytes(32)).reveal()
     for (let at = 7; at < token.length; at += 1) {
       for (const digit of digits) {
-        if (digit !== token[at]) expect(tokenHashOf(token.slice(0, at) + digit + token.slice(at + 1))).toBeUndefined()
+        if (digit !== token[at])
+          expect(tokenHashOf(token.slice(0, at) + digit + token.slice(at + 1))).toBeUndefined()
       }
     }
   })

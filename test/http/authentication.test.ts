@@ -10,8 +10,10 @@ const operations = [
   ['DELETE', '/plants/7'],
 ] as const
 
-const missing = '{"error":401,"message":"A bearer token is needed: send Authorization: Bearer TOKEN."}'
-const refused = '{"error":401,"message":"The bearer token is not valid: it is unknown, malformed, expired or revoked."}'
+const missing =
+  '{"error":401,"message":"A bearer token is needed: send Authorization: Bearer TOKEN."}'
+const refused =
+  '{"error":401,"message":"The bearer token is not valid: it is unknown, malformed, expired or revoked."}'
 const challenge = 'Bearer realm="plants"'
 const invalid = `${challenge}, error="invalid_token", error_description="The bearer token is unknown, malformed, expired or revoked"`
 
@@ -28,7 +30,8 @@ describe('a request without a bearer token', () => {
         'Bearer ',
         'bearer   ',
       ]) {
-        const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization }
+        const headers: Record<string, string> =
+          authorization === undefined ? {} : { Authorization: authorization }
         const answer = await service.call(method, target, { headers })
         expect([answer.status, answer.text]).toEqual([401, missing])
         expect(answer.headers.get('www-authenticate')).toBe(challenge)
@@ -41,7 +44,10 @@ describe('a token that is not valid', () => {
   test('gets the same bytes whether it is unknown, malformed, expired or revoked', () =>
     withService(async (service) => {
       const good = await service.tokenFor('a')
-      const [expired, revoked] = [await service.tokenFor('b', { lifetimeMs: 1000 }), await service.tokenFor('c')]
+      const [expired, revoked] = [
+        await service.tokenFor('b', { lifetimeMs: 1000 }),
+        await service.tokenFor('c'),
+      ]
       const [ofRevoked] = await service.store.listTokens('c')
       await service.store.revokeToken(ofRevoked?.id ?? '', service.clock.nowMs)
       service.clock.nowMs += 1000
@@ -52,7 +58,10 @@ describe('a token that is not valid', () => {
       const typo = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A')
       const raw = async (authorization: string): Promise<string> => {
         const request = `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nConnection: close\r\n\r\n`
-        return (await exchange(service.url, [request])).received.replace(/(?:Date|X-Request-Id): .*\r\n/gi, '')
+        return (await exchange(service.url, [request])).received.replace(
+          /(?:Date|X-Request-Id): .*\r\n/gi,
+          '',
+        )
       }
       const tokens = [
         unknown,
@@ -106,7 +115,13 @@ describe('a valid token', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  ']) {
-        expect((await service.call('GET', '/plants', { headers: { Authorization: `${scheme} ${token}` } })).status).toBe(200)
+        expect(
+          (
+            await service.call('GET', '/plants', {
+              headers: { Authorization: `${scheme} ${token}` },
+            })
+          ).status,
+        ).toBe(200)
       }
     }))
 
@@ -131,7 +146,8 @@ describe('a valid token', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const other = await openStore(service.location, 'existing', { randomBytes, note: () => {} })
-      for (let round = 0; round < 20; round += 1) expect((await service.call('GET', '/plants', { token })).status).toBe(200)
+      for (let round = 0; round < 20; round += 1)
+        expect((await service.call('GET', '/plants', { token })).status).toBe(200)
       const [record] = await other.listTokens('a')
       await other.revokeToken(record?.id ?? '', Date.now())
       await Bun.sleep(service.store.tokenDelayMs)
@@ -145,19 +161,30 @@ describe('a valid token', () => {
       const writer = await service.tokenFor('a', { scopes: ['plants:write'] })
       const needed = { POST: 'plants:write', GET: 'plants:read', DELETE: 'plants:write' }
       for (const [method, target] of operations) {
-        const answer = await service.call(method, target, { token: method === 'GET' ? writer : reader })
+        const answer = await service.call(method, target, {
+          token: method === 'GET' ? writer : reader,
+        })
         expect(answer.status).toBe(403)
-        expect(answer.json).toEqual({ error: 403, message: `The bearer token lacks the scope ${needed[method]}.` })
-        expect(answer.headers.get('www-authenticate')).toBe(`${challenge}, error="insufficient_scope", scope="${needed[method]}"`)
+        expect(answer.json).toEqual({
+          error: 403,
+          message: `The bearer token lacks the scope ${needed[method]}.`,
+        })
+        expect(answer.headers.get('www-authenticate')).toBe(
+          `${challenge}, error="insufficient_scope", scope="${needed[method]}"`,
+        )
       }
       expect((await service.call('GET', '/plants', { token: reader })).status).toBe(200)
-      expect((await service.call('POST', '/plants', { token: writer, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+      expect(
+        (await service.call('POST', '/plants', { token: writer, body: '{"id":1,"name":"x"}' }))
+          .status,
+      ).toBe(200)
     }))
 
   test('has its last use noted, to the hour', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const lastUse = async (): Promise<number | null | undefined> => (await service.store.listTokens('a'))[0]?.lastUsedAtMs
+      const lastUse = async (): Promise<number | null | undefined> =>
+        (await service.store.listTokens('a'))[0]?.lastUsedAtMs
       expect(await lastUse()).toBeNull()
       service.clock.nowMs = Date.UTC(2030, 0, 1, 12, 34, 56)
       await service.call('GET', '/plants', { token })
@@ -183,7 +210,13 @@ describe('what is checked before what', () => {
           headers?: Record<string, string>,
           as?: string,
         ): Promise<number> =>
-          (await service.call(method, target, { token: as, body, ...(headers === undefined ? {} : { headers }) })).status
+          (
+            await service.call(method, target, {
+              token: as,
+              body,
+              ...(headers === undefined ? {} : { headers }),
+            })
+          ).status
         const plain = { 'Content-Type': 'text/plain' }
         const long = 'x'.repeat(100)
         expect(await status('PATCH', '/nowhere', long, plain)).toBe(404)

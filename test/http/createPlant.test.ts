@@ -3,12 +3,20 @@ import { type TestService, withService } from '../support/service.ts'
 
 const notANumber = 'id must be an integer between -9223372036854775808 and 9223372036854775807.'
 
-function create(service: TestService, token: string, body: string, headers: Record<string, string> = {}) {
+function create(
+  service: TestService,
+  token: string,
+  body: string,
+  headers: Record<string, string> = {},
+) {
   return service.call('POST', '/plants', { token, body, headers })
 }
 
 /** Creates with a body and tells the status and the message. */
-async function refusal(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<[number, string]> {
+async function refusal(
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<[number, string]> {
   let found: [number, string] = [0, '']
   await withService(async (service) => {
     const token = await service.tokenFor('a')
@@ -37,15 +45,21 @@ describe('POST /plants', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       expect((await create(service, token, '{"id":1,"name":"x"}')).text).toBe('{"name":"x"}')
-      expect((await create(service, token, '{"id":2,"name":"","tag":""}')).text).toBe('{"name":"","tag":""}')
-      expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"x"},{"name":"","tag":""}]')
+      expect((await create(service, token, '{"id":2,"name":"","tag":""}')).text).toBe(
+        '{"name":"","tag":""}',
+      )
+      expect((await service.call('GET', '/plants', { token })).text).toBe(
+        '[{"name":"x"},{"name":"","tag":""}]',
+      )
     }))
 
   test('keeps name and tag as they are: nothing trimmed, nothing normalised', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const plant = { name: '  A\u030a \u00c5 \ud83c\udf35\u0001\u2028"\\/  ', tag: '\t\r\n' }
-      expect((await create(service, token, JSON.stringify({ id: 1, ...plant }))).json).toEqual(plant)
+      expect((await create(service, token, JSON.stringify({ id: 1, ...plant }))).json).toEqual(
+        plant,
+      )
       expect((await service.call('GET', '/plants', { token })).json).toEqual([plant])
     }))
 
@@ -68,8 +82,11 @@ describe('POST /plants', () => {
         '9007199254740993',
         '0',
       ]
-      for (const id of ids) expect((await create(service, token, `{"id":${id},"name":"${id}"}`)).status).toBe(200)
-      expect((await service.call('DELETE', '/plants/9223372036854775807', { token })).status).toBe(204)
+      for (const id of ids)
+        expect((await create(service, token, `{"id":${id},"name":"${id}"}`)).status).toBe(200)
+      expect((await service.call('DELETE', '/plants/9223372036854775807', { token })).status).toBe(
+        204,
+      )
       expect((await service.call('GET', '/plants', { token })).json).toEqual([
         { name: '-9223372036854775808' },
         { name: '-9223372036854775807' },
@@ -150,18 +167,31 @@ describe('POST /plants', () => {
     ['{"id":1,"name":"\\ud800"}', 'name must not contain a lone surrogate.'],
     ['{"id":1,"name":"x","tag":"\\udc00\\ud800"}', 'tag must not contain a lone surrogate.'],
     ['{"id":1,"id":1,"name":"x"}', 'The body holds the member "id" more than once in one object.'],
-    ['{"id":1,"name":"x","n\\u0061me":"x"}', 'The body holds the member "name" more than once in one object.'],
-    ['{"id":1,"name":"x","__proto__":1,"__proto__":1}', 'The body holds the member "__proto__" more than once in one object.'],
-    ['{"id":1,"name":"x","more":[{"a":{"b":1,"c":2,"b" : 3}}]}', 'The body holds the member "b" more than once in one object.'],
+    [
+      '{"id":1,"name":"x","n\\u0061me":"x"}',
+      'The body holds the member "name" more than once in one object.',
+    ],
+    [
+      '{"id":1,"name":"x","__proto__":1,"__proto__":1}',
+      'The body holds the member "__proto__" more than once in one object.',
+    ],
+    [
+      '{"id":1,"name":"x","more":[{"a":{"b":1,"c":2,"b" : 3}}]}',
+      'The body holds the member "b" more than once in one object.',
+    ],
   ])('refuses the body %#: %s', async (body, message) => {
     expect(await refusal(body)).toEqual([400, message])
   })
 
   test('refuses endless nesting and endless digits as it does any other body', async () => {
-    const tooDeep: [number, string] = [400, 'The body must not be nested more than 500 levels deep.']
+    const tooDeep: [number, string] = [
+      400,
+      'The body must not be nested more than 500 levels deep.',
+    ]
     for (const levels of [501, 6000, 50_000, 500_000])
       expect(await refusal('['.repeat(levels) + ']'.repeat(levels))).toEqual(tooDeep)
-    const inMember = (levels: number): string => `{"id":1,"name":"x","more":${'['.repeat(levels)}"]"${']'.repeat(levels)}}`
+    const inMember = (levels: number): string =>
+      `{"id":1,"name":"x","more":${'['.repeat(levels)}"]"${']'.repeat(levels)}}`
     expect(await refusal(inMember(500))).toEqual(tooDeep)
     await withService(async (service) => {
       const token = await service.tokenFor('a')
@@ -175,21 +205,35 @@ describe('POST /plants', () => {
   test('takes the same name in different objects, and braces inside strings', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const body = '{"id":1,"name":"{\\"name\\":[","more":{"id":1,"name":["name","name"]},"others":[{"a":1},{"a":1}]}'
+      const body =
+        '{"id":1,"name":"{\\"name\\":[","more":{"id":1,"name":["name","name"]},"others":[{"a":1},{"a":1}]}'
       expect((await create(service, token, body)).json).toEqual({ name: '{"name":[' })
     }))
 
   test('refuses invalid UTF-8', async () => {
-    const bytes = new Uint8Array([...Buffer.from('{"id":1,"name":"'), 0xc3, 0x28, ...Buffer.from('"}')])
+    const bytes = new Uint8Array([
+      ...Buffer.from('{"id":1,"name":"'),
+      0xc3,
+      0x28,
+      ...Buffer.from('"}'),
+    ])
     expect(await refusal(bytes)).toEqual([400, 'The body must be valid UTF-8.'])
-    const surrogate = new Uint8Array([...Buffer.from('{"id":1,"name":"'), 0xed, 0xa0, 0x80, ...Buffer.from('"}')])
+    const surrogate = new Uint8Array([
+      ...Buffer.from('{"id":1,"name":"'),
+      0xed,
+      0xa0,
+      0x80,
+      ...Buffer.from('"}'),
+    ])
     expect(await refusal(surrogate)).toEqual([400, 'The body must be valid UTF-8.'])
   })
 
   test('tolerates one leading byte order mark', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      expect((await create(service, token, '\u{feff}{"id":1,"name":"\u{feff}x"}')).json).toEqual({ name: '\u{feff}x' })
+      expect((await create(service, token, '\u{feff}{"id":1,"name":"\u{feff}x"}')).json).toEqual({
+        name: '\u{feff}x',
+      })
     }))
 
   test('refuses an id that is taken and leaves the first plant as it was', () =>
@@ -199,7 +243,9 @@ describe('POST /plants', () => {
       for (const name of ['first', 'second']) {
         const answer = await create(service, token, `{"id":7,"name":"${name}"}`)
         expect(answer.status).toBe(409)
-        expect(answer.text).toBe('{"error":409,"message":"id is already taken by a plant of this account."}')
+        expect(answer.text).toBe(
+          '{"error":409,"message":"id is already taken by a plant of this account."}',
+        )
       }
       expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"first"}]')
     }))
@@ -212,13 +258,17 @@ describe('POST /plants', () => {
       expect((await service.call('DELETE', '/plants/7', { token: one })).status).toBe(204)
       expect((await create(service, one, '{"id":7,"name":"again"}')).status).toBe(200)
       expect((await service.call('GET', '/plants', { token: one })).text).toBe('[{"name":"again"}]')
-      expect((await service.call('GET', '/plants', { token: two })).text).toBe('[{"name":"of two"}]')
+      expect((await service.call('GET', '/plants', { token: two })).text).toBe(
+        '[{"name":"of two"}]',
+      )
     }))
 
   test('gives one of sixteen racing creators of an id the plant, and the others 409', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const racers = Array.from({ length: 16 }, (_, n) => create(service, token, `{"id":1,"name":"${n}"}`))
+      const racers = Array.from({ length: 16 }, (_, n) =>
+        create(service, token, `{"id":1,"name":"${n}"}`),
+      )
       const found = (await Promise.all(racers)).map(({ status }) => status).sort()
       expect(found).toEqual([200, ...Array<number>(15).fill(409)])
     }))
@@ -236,7 +286,9 @@ describe('the media type of POST /plants', () => {
   ])('takes %s', (type) =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      expect((await create(service, token, '{"id":1,"name":"x"}', { 'Content-Type': type })).status).toBe(200)
+      expect(
+        (await create(service, token, '{"id":1,"name":"x"}', { 'Content-Type': type })).status,
+      ).toBe(200)
     }),
   )
 
@@ -254,7 +306,10 @@ describe('the media type of POST /plants', () => {
       const token = await service.tokenFor('a')
       const answer = await create(service, token, '{"id":1,"name":"x"}', { 'Content-Type': type })
       expect(answer.status).toBe(415)
-      expect(answer.json).toEqual({ error: 415, message: 'Content-Type must be application/json, in UTF-8.' })
+      expect(answer.json).toEqual({
+        error: 415,
+        message: 'Content-Type must be application/json, in UTF-8.',
+      })
       expect(answer.headers.get('accept')).toBe('application/json')
     }),
   )
@@ -263,12 +318,20 @@ describe('the media type of POST /plants', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       for (const encoding of ['gzip', 'br', 'identity, gzip', 'nonsense']) {
-        const answer = await create(service, token, '{"id":1,"name":"x"}', { 'Content-Encoding': encoding })
+        const answer = await create(service, token, '{"id":1,"name":"x"}', {
+          'Content-Encoding': encoding,
+        })
         expect(answer.status).toBe(415)
-        expect(answer.json).toEqual({ error: 415, message: 'Content-Encoding must be identity or left out.' })
+        expect(answer.json).toEqual({
+          error: 415,
+          message: 'Content-Encoding must be identity or left out.',
+        })
         expect(answer.headers.get('accept-encoding')).toBe('identity')
       }
-      expect((await create(service, token, '{"id":1,"name":"x"}', { 'Content-Encoding': 'Identity' })).status).toBe(200)
+      expect(
+        (await create(service, token, '{"id":1,"name":"x"}', { 'Content-Encoding': 'Identity' }))
+          .status,
+      ).toBe(200)
     }))
 })
 
@@ -288,7 +351,10 @@ describe('the size of POST /plants', () => {
       const token = await service.tokenFor('a')
       const answer = await create(service, token, bodyOf(1024 * 1024 + 1))
       expect(answer.status).toBe(413)
-      expect(answer.json).toEqual({ error: 413, message: 'The body must not exceed 1048576 bytes.' })
+      expect(answer.json).toEqual({
+        error: 413,
+        message: 'The body must not exceed 1048576 bytes.',
+      })
     }))
 
   test('counts a chunked body as it comes', () =>
@@ -309,7 +375,10 @@ describe('the size of POST /plants', () => {
         expect((await chunked(bodyOf(100))).status).toBe(200)
         const answer = await chunked(bodyOf(101))
         expect(answer.status).toBe(413)
-        expect(await answer.json()).toEqual({ error: 413, message: 'The body must not exceed 100 bytes.' })
+        expect(await answer.json()).toEqual({
+          error: 413,
+          message: 'The body must not exceed 100 bytes.',
+        })
       },
       { bodyBytesMax: 100 },
     ))
@@ -326,7 +395,9 @@ describe('Idempotency-Key', () => {
         expect(answer.status).toBe(200)
         expect(answer.text).toBe('{"name":"Monstera","tag":"indoor"}')
       }
-      expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"Monstera","tag":"indoor"}]')
+      expect((await service.call('GET', '/plants', { token })).text).toBe(
+        '[{"name":"Monstera","tag":"indoor"}]',
+      )
     }))
 
   test('refuses another name or tag under the same key and id with 422', () =>
@@ -340,9 +411,14 @@ describe('Idempotency-Key', () => {
       ]) {
         const answer = await create(service, token, body, { 'Idempotency-Key': 'k' })
         expect(answer.status).toBe(422)
-        expect(answer.json).toMatchObject({ error: 422, message: expect.stringContaining('Idempotency-Key') })
+        expect(answer.json).toMatchObject({
+          error: 422,
+          message: expect.stringContaining('Idempotency-Key'),
+        })
       }
-      expect((await service.call('GET', '/plants', { token })).text).toBe('[{"name":"Monstera","tag":"indoor"}]')
+      expect((await service.call('GET', '/plants', { token })).text).toBe(
+        '[{"name":"Monstera","tag":"indoor"}]',
+      )
     }))
 
   test('is no help with another key, or none on either side', () =>
@@ -352,16 +428,22 @@ describe('Idempotency-Key', () => {
       expect((await create(service, token, first, { 'Idempotency-Key': 'other' })).status).toBe(409)
       expect((await create(service, token, first)).status).toBe(409)
       await create(service, token, '{"id":8,"name":"x"}')
-      expect((await create(service, token, '{"id":8,"name":"x"}', { 'Idempotency-Key': 'k' })).status).toBe(409)
+      expect(
+        (await create(service, token, '{"id":8,"name":"x"}', { 'Idempotency-Key': 'k' })).status,
+      ).toBe(409)
     }))
 
   test('belongs to its id and goes with its plant', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
       await create(service, token, first, { 'Idempotency-Key': 'k' })
-      expect((await create(service, token, '{"id":8,"name":"x"}', { 'Idempotency-Key': 'k' })).status).toBe(200)
+      expect(
+        (await create(service, token, '{"id":8,"name":"x"}', { 'Idempotency-Key': 'k' })).status,
+      ).toBe(200)
       await service.call('DELETE', '/plants/7', { token })
-      expect((await create(service, token, '{"id":7,"name":"new"}', { 'Idempotency-Key': 'k' })).status).toBe(200)
+      expect(
+        (await create(service, token, '{"id":7,"name":"new"}', { 'Idempotency-Key': 'k' })).status,
+      ).toBe(200)
     }))
 
   test('is 1 to 255 visible ASCII characters', () =>
@@ -372,10 +454,15 @@ describe('Idempotency-Key', () => {
         expect(answer.status).toBe(400)
         expect(answer.json).toEqual({
           error: 400,
-          message: 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.',
+          message:
+            'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.',
         })
       }
-      expect((await create(service, token, first, { 'Idempotency-Key': `"${'x'.repeat(255)}"` })).status).toBe(200)
-      expect((await create(service, token, first, { 'Idempotency-Key': 'x'.repeat(255) })).status).toBe(200)
+      expect(
+        (await create(service, token, first, { 'Idempotency-Key': `"${'x'.repeat(255)}"` })).status,
+      ).toBe(200)
+      expect(
+        (await create(service, token, first, { 'Idempotency-Key': 'x'.repeat(255) })).status,
+      ).toBe(200)
     }))
 })

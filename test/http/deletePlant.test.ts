@@ -23,21 +23,31 @@ describe('DELETE /plants/{id}', () => {
       await service.call('POST', '/plants', { token: two, body: '{"id":2,"name":"of another"}' })
       const raw = async (id: number): Promise<string> => {
         const request = `DELETE /plants/${id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${one}\r\nConnection: close\r\n\r\n`
-        return (await exchange(service.url, [request])).received.replace(/(?:Date|X-Request-Id): .*\r\n/gi, '')
+        return (await exchange(service.url, [request])).received.replace(
+          /(?:Date|X-Request-Id): .*\r\n/gi,
+          '',
+        )
       }
       const answers = await Promise.all([1, 2, 3].map(raw))
       expect(answers[0]).toStartWith('HTTP/1.1 404 Not Found\r\n')
       expect(answers[0]).toEndWith('{"error":404,"message":"No plant has this id."}')
       expect(new Set(answers).size).toBe(1)
-      expect((await service.call('GET', '/plants', { token: two })).text).toBe('[{"name":"of another"}]')
+      expect((await service.call('GET', '/plants', { token: two })).text).toBe(
+        '[{"name":"of another"}]',
+      )
     }))
 
-  test.each(['-9223372036854775808', '9223372036854775807', '0', '-0', '%37', '-%31'])('takes the id %s', (id) =>
-    withService(async (service) => {
-      const token = await service.tokenFor('a')
-      await service.call('POST', '/plants', { token, body: `{"id":${decodeURIComponent(id)},"name":"x"}` })
-      expect((await service.call('DELETE', `/plants/${id}`, { token })).status).toBe(204)
-    }),
+  test.each(['-9223372036854775808', '9223372036854775807', '0', '-0', '%37', '-%31'])(
+    'takes the id %s',
+    (id) =>
+      withService(async (service) => {
+        const token = await service.tokenFor('a')
+        await service.call('POST', '/plants', {
+          token,
+          body: `{"id":${decodeURIComponent(id)},"name":"x"}`,
+        })
+        expect((await service.call('DELETE', `/plants/${id}`, { token })).status).toBe(204)
+      }),
   )
 
   test.each([
@@ -64,7 +74,9 @@ describe('DELETE /plants/{id}', () => {
     '１',
   ])('refuses the id %s with 400', (id) =>
     withService(async (service) => {
-      const answer = await service.call('DELETE', `/plants/${id}`, { token: await service.tokenFor('a') })
+      const answer = await service.call('DELETE', `/plants/${id}`, {
+        token: await service.tokenFor('a'),
+      })
       expect(answer.status).toBe(400)
       expect(answer.text).toBe(
         '{"error":400,"message":"id must be an integer between -9223372036854775808 and 9223372036854775807, in plain decimal digits."}',
@@ -77,8 +89,13 @@ describe('DELETE /plants/{id}', () => {
       const token = await service.tokenFor('a')
       await service.call('POST', '/plants', { token, body: '{"id":7,"name":"x"}' })
       expect(
-        (await service.call('DELETE', '/plants/7', { token, body: 'not json', headers: { 'Content-Type': 'text/plain' } }))
-          .status,
+        (
+          await service.call('DELETE', '/plants/7', {
+            token,
+            body: 'not json',
+            headers: { 'Content-Type': 'text/plain' },
+          })
+        ).status,
       ).toBe(204)
     }))
 
@@ -86,7 +103,12 @@ describe('DELETE /plants/{id}', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       await service.call('POST', '/plants', { token, body: '{"id":7,"name":"x"}' })
-      const answers = await Promise.all(Array.from({ length: 16 }, () => service.call('DELETE', '/plants/7', { token })))
-      expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array<number>(15).fill(404)])
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, () => service.call('DELETE', '/plants/7', { token })),
+      )
+      expect(answers.map(({ status }) => status).sort()).toEqual([
+        204,
+        ...Array<number>(15).fill(404),
+      ])
     }))
 })

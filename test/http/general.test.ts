@@ -21,7 +21,9 @@ describe('an unknown path', () => {
     withService(async (service) => {
       const answer = await service.call('GET', path, { token: await service.tokenFor('a') })
       expect(answer.status).toBe(404)
-      expect(answer.text).toBe('{"error":404,"message":"Nothing is at this path; /docs shows what there is."}')
+      expect(answer.text).toBe(
+        '{"error":404,"message":"Nothing is at this path; /docs shows what there is."}',
+      )
       expect((await service.call('OPTIONS', path)).status).toBe(404)
     }),
   )
@@ -29,9 +31,13 @@ describe('an unknown path', () => {
 
 test('a path with a doubled slash is another path', () =>
   withService(async (service) => {
-    expect((await exchange(service.url, ['GET //plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'])).received).toStartWith(
-      'HTTP/1.1 404 ',
-    )
+    expect(
+      (
+        await exchange(service.url, [
+          'GET //plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+        ])
+      ).received,
+    ).toStartWith('HTTP/1.1 404 ')
   }))
 
 describe('methods', () => {
@@ -57,11 +63,15 @@ describe('methods', () => {
     withService(async (service) => {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
         if (allow.split(', ').includes(method)) continue
-        const { received } = await exchange(service.url, [`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`])
+        const { received } = await exchange(service.url, [
+          `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+        ])
         expect(received).toStartWith('HTTP/1.1 405 ')
         expect(received).toContain(`Allow: ${allow}\r\n`)
         if (method !== 'HEAD')
-          expect(received).toEndWith(`{"error":405,"message":"The path takes these methods only: ${allow}."}`)
+          expect(received).toEndWith(
+            `{"error":405,"message":"The path takes these methods only: ${allow}."}`,
+          )
       }
     }),
   )
@@ -69,7 +79,9 @@ describe('methods', () => {
   test('a method that nobody knows gets 501, or a closed connection', () =>
     withService(async (service) => {
       for (const method of ['PROPFIND', 'SEARCH', 'FOO', 'get']) {
-        const { received, closed } = await exchange(service.url, [`${method} /plants HTTP/1.1\r\nHost: x\r\n\r\n`])
+        const { received, closed } = await exchange(service.url, [
+          `${method} /plants HTTP/1.1\r\nHost: x\r\n\r\n`,
+        ])
         if (received === '') expect(closed).toBe(true)
         else expect(received).toEndWith('{"error":501,"message":"The method is not known."}')
       }
@@ -80,7 +92,8 @@ describe('HEAD', () => {
   test('answers as GET without the body', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      for (const id of [1, 2]) await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"x"}` })
+      for (const id of [1, 2])
+        await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"x"}` })
       for (const target of [
         '/plants',
         '/plants?limit=1',
@@ -91,10 +104,15 @@ describe('HEAD', () => {
         '/docs',
         '/nowhere',
       ]) {
-        const [get, head] = [await service.call('GET', target, { token }), await service.call('HEAD', target, { token })]
+        const [get, head] = [
+          await service.call('GET', target, { token }),
+          await service.call('HEAD', target, { token }),
+        ]
         expect([head.status, head.text]).toEqual([get.status, ''])
         const headers = ({ headers }: { headers: Headers }) =>
-          Object.fromEntries([...headers].filter(([name]) => name !== 'date' && name !== 'x-request-id'))
+          Object.fromEntries(
+            [...headers].filter(([name]) => name !== 'date' && name !== 'x-request-id'),
+          )
         expect(headers(head)).toEqual(headers(get))
       }
     }))
@@ -118,34 +136,48 @@ describe('Host', () => {
     'Host: [::1',
   ])('as %j gets 400', (host) =>
     withService(async (service) => {
-      const { received } = await exchange(service.url, [`GET /livez HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`])
+      const { received } = await exchange(service.url, [
+        `GET /livez HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`,
+      ])
       expect(received).toStartWith('HTTP/1.1 400 ')
-      expect(received).toEndWith('{"error":400,"message":"Host must name this server exactly once."}')
+      expect(received).toEndWith(
+        '{"error":400,"message":"Host must name this server exactly once."}',
+      )
     }),
   )
 
   test('missing from HTTP/1.1 gets 400', () =>
     withService(async (service) => {
-      expect((await exchange(service.url, ['GET /livez HTTP/1.1\r\n\r\n'])).received).toStartWith('HTTP/1.1 400 ')
+      expect((await exchange(service.url, ['GET /livez HTTP/1.1\r\n\r\n'])).received).toStartWith(
+        'HTTP/1.1 400 ',
+      )
     }))
 
-  test.each(['a', 'a:80', 'a.b.c:65535', '127.0.0.1', '[::1]:8080', 'a_b', 'xn--bcher-kva.example', 'a:'])(
-    'as %s is taken',
-    (host) =>
-      withService(async (service) => {
-        expect((await exchange(service.url, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`])).received).toStartWith(
-          'HTTP/1.1 200 ',
-        )
-      }),
+  test.each([
+    'a',
+    'a:80',
+    'a.b.c:65535',
+    '127.0.0.1',
+    '[::1]:8080',
+    'a_b',
+    'xn--bcher-kva.example',
+    'a:',
+  ])('as %s is taken', (host) =>
+    withService(async (service) => {
+      expect(
+        (await exchange(service.url, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`])).received,
+      ).toStartWith('HTTP/1.1 200 ')
+    }),
   )
 
   test('may be missing from HTTP/1.0, and the target may be absolute', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const authorization = `Authorization: Bearer ${token}\r\n`
-      expect((await exchange(service.url, [`GET /plants?limit=1 HTTP/1.0\r\n${authorization}\r\n`])).received).toEndWith(
-        '\r\n\r\n[]',
-      )
+      expect(
+        (await exchange(service.url, [`GET /plants?limit=1 HTTP/1.0\r\n${authorization}\r\n`]))
+          .received,
+      ).toEndWith('\r\n\r\n[]')
       const absolute = `GET http://b/plants?limit=1 HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`
       expect((await exchange(service.url, [absolute])).received).toEndWith('\r\n\r\n[]')
     }))
@@ -155,7 +187,12 @@ describe('every answer', () => {
   test('is JSON whatever Accept says', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      for (const accept of ['text/html', 'application/xml;q=1, application/json;q=0', 'nonsense', '']) {
+      for (const accept of [
+        'text/html',
+        'application/xml;q=1, application/json;q=0',
+        'nonsense',
+        '',
+      ]) {
         const answer = await service.call('GET', '/plants', { token, headers: { Accept: accept } })
         expect([answer.status, answer.text]).toEqual([200, '[]'])
       }
@@ -197,7 +234,9 @@ describe('every answer', () => {
       const sent: readonly (string | undefined)[] = ['a b', 'x'.repeat(129), '', undefined]
       for (const target of ['/', '/livez', '/plants', '/nowhere', '/docs'])
         for (const id of sent) {
-          const { headers } = await service.call('GET', target, { headers: id === undefined ? {} : { 'X-Request-Id': id } })
+          const { headers } = await service.call('GET', target, {
+            headers: id === undefined ? {} : { 'X-Request-Id': id },
+          })
           expect(headers.get('x-request-id')).toMatch(/^[\w-]{16}$/)
           found.add(headers.get('x-request-id'))
         }
@@ -209,14 +248,28 @@ describe('every answer', () => {
   test('keeps the headers of requests apart that share what they read', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      for (const id of [1, 2]) await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"Monstera deliciosa"}` })
-      const ids = Array.from({ length: 60 }, (_, index) => (index % 3 === 0 ? null : `trace-${index}`))
+      for (const id of [1, 2])
+        await service.call('POST', '/plants', {
+          token,
+          body: `{"id":${id},"name":"Monstera deliciosa"}`,
+        })
+      const ids = Array.from({ length: 60 }, (_, index) =>
+        index % 3 === 0 ? null : `trace-${index}`,
+      )
       const answers = await Promise.all(
-        ids.map((id) => service.call('GET', '/plants?limit=1', { token, headers: id === null ? {} : { 'X-Request-Id': id } })),
+        ids.map((id) =>
+          service.call('GET', '/plants?limit=1', {
+            token,
+            headers: id === null ? {} : { 'X-Request-Id': id },
+          }),
+        ),
       )
       const own = expect.stringMatching(/^[\w-]{16}$/)
-      expect(answers.map(({ headers }) => headers.get('x-request-id'))).toEqual(ids.map((id) => id ?? own))
-      for (const { headers } of answers) expect(headers.get('link')).toMatch(/^<[^>]+>; rel="next"$/)
+      expect(answers.map(({ headers }) => headers.get('x-request-id'))).toEqual(
+        ids.map((id) => id ?? own),
+      )
+      for (const { headers } of answers)
+        expect(headers.get('link')).toMatch(/^<[^>]+>; rel="next"$/)
       expect((await service.call('GET', '/plants', { token })).headers.get('link')).toBeNull()
     }))
 })
@@ -249,36 +302,62 @@ describe('beside the operations', () => {
   test('/openapi.json and /docs need no token', () =>
     withService(async (service) => {
       const document = await service.call('GET', '/openapi.json')
-      expect(document.json).toMatchObject({ openapi: '3.1.1', info: { version: '1.0.0', license: { name: 'MIT' } } })
+      expect(document.json).toMatchObject({
+        openapi: '3.1.1',
+        info: { version: '1.0.0', license: { name: 'MIT' } },
+      })
       const page = await service.call('GET', '/docs')
       expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
-      expect((await service.call('GET', '/docs/reference.js')).text.length).toBeGreaterThan(1_000_000)
+      expect((await service.call('GET', '/docs/reference.js')).text.length).toBeGreaterThan(
+        1_000_000,
+      )
     }))
 
   test('pages go out packed as the browser takes them, and not at all if it has them', () =>
     withService(async (service) => {
-      const script = /src="(\/docs\/reference\.js\?v=[^"]+)"/.exec((await service.call('GET', '/docs')).text)?.[1] ?? ''
-      for (const target of ['/openapi.json', '/docs', '/docs/start.js', '/docs/reference.js', script]) {
-        const plain = await service.call('GET', target, { headers: { 'Accept-Encoding': 'identity' } })
+      const script =
+        /src="(\/docs\/reference\.js\?v=[^"]+)"/.exec(
+          (await service.call('GET', '/docs')).text,
+        )?.[1] ?? ''
+      for (const target of [
+        '/openapi.json',
+        '/docs',
+        '/docs/start.js',
+        '/docs/reference.js',
+        script,
+      ]) {
+        const plain = await service.call('GET', target, {
+          headers: { 'Accept-Encoding': 'identity' },
+        })
         const etag = plain.headers.get('etag') ?? ''
         expect(etag).toMatch(/^W\/"[^"]+"$/)
         expect(plain.headers.get('vary')).toBe('accept-encoding')
-        expect(plain.headers.get('cache-control')).toBe(target === script ? 'public, max-age=31536000, immutable' : 'no-cache')
+        expect(plain.headers.get('cache-control')).toBe(
+          target === script ? 'public, max-age=31536000, immutable' : 'no-cache',
+        )
         for (const [accepted, encoding] of [
           ['gzip, deflate, br', 'br'],
           ['GZIP;q=0.5, br;q=0', 'gzip'],
           ['gzip', 'gzip'],
           ['br;q=0.0, deflate', null],
         ] as const) {
-          const packed = await service.call('GET', target, { headers: { 'Accept-Encoding': accepted } })
-          expect([target, accepted, packed.headers.get('content-encoding')]).toEqual([target, accepted, encoding])
+          const packed = await service.call('GET', target, {
+            headers: { 'Accept-Encoding': accepted },
+          })
+          expect([target, accepted, packed.headers.get('content-encoding')]).toEqual([
+            target,
+            accepted,
+            encoding,
+          ])
           expect(packed.text === plain.text).toBe(true)
         }
         for (const known of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
           const answer = await service.call('GET', target, { headers: { 'If-None-Match': known } })
           expect([answer.status, answer.text, answer.headers.get('etag')]).toEqual([304, '', etag])
         }
-        expect((await service.call('GET', target, { headers: { 'If-None-Match': '"other"' } })).status).toBe(200)
+        expect(
+          (await service.call('GET', target, { headers: { 'If-None-Match': '"other"' } })).status,
+        ).toBe(200)
       }
     }))
 })
@@ -294,10 +373,17 @@ describe('the log', () => {
       expect(requests).toHaveLength(3)
       const [created, missing, nowhere] = requests
       expect(created).toContain('method: "POST"')
-      for (const part of ['route: "/plants"', 'status: 200', 'bytes: 12', 'account: "gardener"', 'complete: true'])
+      for (const part of [
+        'route: "/plants"',
+        'status: 200',
+        'bytes: 12',
+        'account: "gardener"',
+        'complete: true',
+      ])
         expect(created).toContain(part)
       for (const part of ['route: "/plants/{id}"', 'status: 404']) expect(missing).toContain(part)
-      for (const part of ['route: undefined', 'account: undefined', 'status: 404']) expect(nowhere).toContain(part)
+      for (const part of ['route: undefined', 'account: undefined', 'status: 404'])
+        expect(nowhere).toContain(part)
       expect(service.logged.join()).not.toContain(token)
       expect(service.logged.join()).not.toContain(token.slice(7, 20))
       for (const line of requests) expect(line).toContain('client: "127.0.0.1"')
@@ -305,7 +391,8 @@ describe('the log', () => {
 
   test('has no line for a probe', () =>
     withService(async (service) => {
-      for (const target of ['/livez', '/readyz']) expect((await service.call('GET', target)).status).toBe(200)
+      for (const target of ['/livez', '/readyz'])
+        expect((await service.call('GET', target)).status).toBe(200)
       expect(service.logged.filter((line) => line.startsWith('request'))).toEqual([])
     }))
 
@@ -319,9 +406,12 @@ describe('the log', () => {
           throw nothingDone(new Error('the disk is gone'))
         },
       })
-      for (let n = 0; n < 5; n += 1) expect((await service.call('GET', '/plants', { token })).status).toBe(503)
+      for (let n = 0; n < 5; n += 1)
+        expect((await service.call('GET', '/plants', { token })).status).toBe(503)
       const told = (): string[] => service.logged.filter((line) => /again|began/.test(line))
-      expect(told()).toEqual([expect.stringMatching(/^warn .*reads began to fail".*the disk is gone/s)])
+      expect(told()).toEqual([
+        expect.stringMatching(/^warn .*reads began to fail".*the disk is gone/s),
+      ])
       Object.defineProperty(service.store, 'listPlants', { value: listPlants })
       // A success right after a failure may be one of a few while the outage goes on.
       expect((await service.call('GET', '/plants', { token })).status).toBe(200)
@@ -346,7 +436,8 @@ describe('an outage that probes of readiness meet', () => {
       const told = (): string[] => service.logged.filter((line) => /again|began/.test(line))
       expect((await service.call('GET', '/readyz')).status).toBe(503)
       await Bun.sleep(1100)
-      for (const target of ['/livez', '/docs', '/openapi.json']) expect((await service.call('GET', target)).status).toBe(200)
+      for (const target of ['/livez', '/docs', '/openapi.json'])
+        expect((await service.call('GET', target)).status).toBe(200)
       expect(told()).toHaveLength(1)
       Object.defineProperty(service.store, 'ready', { value: ready })
       expect((await service.call('GET', '/readyz')).status).toBe(200)
@@ -360,7 +451,9 @@ describe('pipelined requests', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const one = `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
-      const { received } = await exchange(service.url, [`${one}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n${one.replace(token, 'x')}`])
+      const { received } = await exchange(service.url, [
+        `${one}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n${one.replace(token, 'x')}`,
+      ])
       expect([[], [200]]).toContainEqual(statuses(received))
     }))
 

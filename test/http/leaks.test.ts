@@ -22,17 +22,25 @@ describe('a defect', () => {
     ['deletePlant', 'DELETE', '/plants/1'],
     ['findToken', 'GET', '/plants'],
     ['ready', 'GET', '/readyz'],
-  ] as const)('in %s gets 500, says nothing, and is logged once with its cause', (operation, method, target) =>
-    withService(async (service) => {
-      const token = await service.tokenFor('a')
-      sabotage(service.store, operation)
-      const answer = await service.call(method, target, { token, body: method === 'POST' ? '{"id":1,"name":"x"}' : undefined })
-      expect([answer.status, answer.text]).toEqual([500, '{"error":500,"message":"The service failed to answer."}'])
-      const failures = service.logged.filter((line) => line.startsWith('failure'))
-      expect(failures).toHaveLength(1)
-      expect(failures[0]).toContain('SQLITE_CORRUPT')
-      expect(failures[0]).not.toContain(token)
-    }),
+  ] as const)(
+    'in %s gets 500, says nothing, and is logged once with its cause',
+    (operation, method, target) =>
+      withService(async (service) => {
+        const token = await service.tokenFor('a')
+        sabotage(service.store, operation)
+        const answer = await service.call(method, target, {
+          token,
+          body: method === 'POST' ? '{"id":1,"name":"x"}' : undefined,
+        })
+        expect([answer.status, answer.text]).toEqual([
+          500,
+          '{"error":500,"message":"The service failed to answer."}',
+        ])
+        const failures = service.logged.filter((line) => line.startsWith('failure'))
+        expect(failures).toHaveLength(1)
+        expect(failures[0]).toContain('SQLITE_CORRUPT')
+        expect(failures[0]).not.toContain(token)
+      }),
   )
 })
 

@@ -3,11 +3,17 @@ import { connect } from 'node:net'
 import { type Answer, type TestService, withService } from '../support/service.ts'
 
 /** Creates plants named after their ids. */
-async function plant(service: TestService, token: string, ids: readonly (number | bigint)[]): Promise<void> {
+async function plant(
+  service: TestService,
+  token: string,
+  ids: readonly (number | bigint)[],
+): Promise<void> {
   for (let start = 0; start < ids.length; start += 500) {
     const part = ids.slice(start, start + 500)
     const answers = await Promise.all(
-      part.map((id) => service.call('POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` })),
+      part.map((id) =>
+        service.call('POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` }),
+      ),
     )
     expect(answers.every(({ status }) => status === 200)).toBe(true)
   }
@@ -40,9 +46,27 @@ describe('GET /plants', () => {
   test('lists in ascending numeric order, without ids', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      await plant(service, token, [10, 9, -1, 100, -100, 0, 9223372036854775807n, -9223372036854775808n])
+      await plant(service, token, [
+        10,
+        9,
+        -1,
+        100,
+        -100,
+        0,
+        9223372036854775807n,
+        -9223372036854775808n,
+      ])
       const answer = await service.call('GET', '/plants', { token })
-      expect(names(answer)).toEqual(['-9223372036854775808', '-100', '-1', '0', '9', '10', '100', '9223372036854775807'])
+      expect(names(answer)).toEqual([
+        '-9223372036854775808',
+        '-100',
+        '-1',
+        '0',
+        '9',
+        '10',
+        '100',
+        '9223372036854775807',
+      ])
       expect(answer.text).not.toContain('"id"')
     }))
 
@@ -51,7 +75,9 @@ describe('GET /plants', () => {
       const [one, two] = [await service.tokenFor('one'), await service.tokenFor('two')]
       await plant(service, one, [1, 2, 3])
       expect((await service.call('GET', '/plants', { token: two })).text).toBe('[]')
-      expect((await service.call('GET', '/plants?limit=2', { token: two })).headers.get('link')).toBeNull()
+      expect(
+        (await service.call('GET', '/plants?limit=2', { token: two })).headers.get('link'),
+      ).toBeNull()
     }))
 
   test('shows an account the same plants through each of its tokens', () =>
@@ -65,7 +91,9 @@ describe('GET /plants', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       await plant(service, token, [1])
-      expect(names(await service.call('GET', '/plants?colour=green&Limit=0&x&=', { token }))).toEqual(['1'])
+      expect(
+        names(await service.call('GET', '/plants?colour=green&Limit=0&x&=', { token })),
+      ).toEqual(['1'])
     }))
 })
 
@@ -102,7 +130,9 @@ describe('limit', () => {
     'null',
   ])('refuses %p', (limit) =>
     withService(async (service) => {
-      const answer = await service.call('GET', `/plants?limit=${limit}`, { token: await service.tokenFor('a') })
+      const answer = await service.call('GET', `/plants?limit=${limit}`, {
+        token: await service.tokenFor('a'),
+      })
       expect(answer.status).toBe(400)
       expect(answer.text).toBe(
         '{"error":400,"message":"limit must be an integer between 0 and 2147483647, in plain decimal digits."}',
@@ -112,9 +142,14 @@ describe('limit', () => {
 
   test('refuses to be given twice', () =>
     withService(async (service) => {
-      const answer = await service.call('GET', '/plants?limit=1&limit=1', { token: await service.tokenFor('a') })
+      const answer = await service.call('GET', '/plants?limit=1&limit=1', {
+        token: await service.tokenFor('a'),
+      })
       expect(answer.status).toBe(400)
-      expect(answer.json).toEqual({ error: 400, message: 'limit must not be given more than once.' })
+      expect(answer.json).toEqual({
+        error: 400,
+        message: 'limit must not be given more than once.',
+      })
     }))
 })
 
@@ -157,17 +192,33 @@ describe('paging by Link', () => {
         nextTarget(await service.call('GET', '/plants?limit=1', { token })) ?? '',
         service.url,
       ).searchParams.get('after')
-      expect(names(await service.call('GET', `/plants?after=${after}`, { token }))).toEqual(['2', '3', '4'])
+      expect(names(await service.call('GET', `/plants?after=${after}`, { token }))).toEqual([
+        '2',
+        '3',
+        '4',
+      ])
     }))
 
-  test.each(['', 'x', '7', 'AAAAAAAAAA', 'AAAAAAAAAAAA', 'AAAAAAAAAA7', 'AAAAAAAAAA=', '!!!!!!!!!!A'])(
-    'refuses the cursor %p',
-    (after) =>
-      withService(async (service) => {
-        const answer = await service.call('GET', `/plants?limit=1&after=${after}`, { token: await service.tokenFor('a') })
-        expect(answer.status).toBe(400)
-        expect(answer.json).toEqual({ error: 400, message: 'after must be a cursor from a Link header of this service.' })
-      }),
+  test.each([
+    '',
+    'x',
+    '7',
+    'AAAAAAAAAA',
+    'AAAAAAAAAAAA',
+    'AAAAAAAAAA7',
+    'AAAAAAAAAA=',
+    '!!!!!!!!!!A',
+  ])('refuses the cursor %p', (after) =>
+    withService(async (service) => {
+      const answer = await service.call('GET', `/plants?limit=1&after=${after}`, {
+        token: await service.tokenFor('a'),
+      })
+      expect(answer.status).toBe(400)
+      expect(answer.json).toEqual({
+        error: 400,
+        message: 'after must be a cursor from a Link header of this service.',
+      })
+    }),
   )
 })
 
@@ -181,7 +232,9 @@ describe('a list beyond one snapshot', () => {
       for (const limit of [999, 1000, 1001, 2000, 2500, 3499]) {
         const answer = await service.call('GET', `/plants?limit=${limit}`, { token })
         expect(names(answer)).toEqual(all.slice(0, limit))
-        expect(names(await service.call('GET', nextTarget(answer) ?? '', { token }))).toEqual(all.slice(limit, limit * 2))
+        expect(names(await service.call('GET', nextTarget(answer) ?? '', { token }))).toEqual(
+          all.slice(limit, limit * 2),
+        )
       }
       for (const limit of [3500, 3501, 2_147_483_647]) {
         const answer = await service.call('GET', `/plants?limit=${limit}`, { token })
@@ -222,7 +275,14 @@ describe('a list beyond one snapshot', () => {
         const token = await service.tokenFor('a')
         const name = 'n'.repeat(20_000)
         for (let id = 0; id < 2500; id += 1) {
-          expect((await service.call('POST', '/plants', { token, body: `{"id":${id},"name":"${name}"}` })).status).toBe(200)
+          expect(
+            (
+              await service.call('POST', '/plants', {
+                token,
+                body: `{"id":${id},"name":"${name}"}`,
+              })
+            ).status,
+          ).toBe(200)
         }
         const before = process.memoryUsage.rss()
         const { port } = new URL(service.url)
@@ -236,9 +296,15 @@ describe('a list beyond one snapshot', () => {
         // Each list is 50 MB: what is held for each reader is a page and what its socket takes.
         expect(process.memoryUsage.rss() - before).toBeLessThan(3 * 12 * 1024 * 1024)
         for (const reader of readers) reader.destroy()
-        for (let waited = 0; waited < 100 && !service.logged.some((line) => line.includes('complete: false')); waited += 1)
+        for (
+          let waited = 0;
+          waited < 100 && !service.logged.some((line) => line.includes('complete: false'));
+          waited += 1
+        )
           await Bun.sleep(20)
-        expect(service.logged.filter((line) => line.includes('complete: false')).length).toBeGreaterThan(0)
+        expect(
+          service.logged.filter((line) => line.includes('complete: false')).length,
+        ).toBeGreaterThan(0)
         expect((await service.call('GET', '/plants?limit=1', { token })).status).toBe(200)
       }),
     60_000,
@@ -266,7 +332,9 @@ describe('a long list with a limit, while others write', () => {
           let target: string | undefined = '/plants?limit=1500'
           while (target !== undefined) {
             // Where the limit would be exceeded the list breaks off, and the client asks again.
-            const answer: Answer | undefined = await service.call('GET', target, { token }).catch(() => undefined)
+            const answer: Answer | undefined = await service
+              .call('GET', target, { token })
+              .catch(() => undefined)
             if (answer === undefined) continue
             expect(names(answer).length).toBeLessThanOrEqual(1500)
             seen.push(...names(answer))
@@ -294,10 +362,20 @@ describe('a long list with a limit, while others write', () => {
       // Once the end of the list is settled, a plant is created before it.
       store.nthPlantId = async (...of) => {
         const found = nthPlantId(...of)
-        if (of[2] === 1) await service.store.createPlant('a', { id: 15_001n, name: 'late', tag: null, idempotencyKey: null })
+        if (of[2] === 1)
+          await service.store.createPlant('a', {
+            id: 15_001n,
+            name: 'late',
+            tag: null,
+            idempotencyKey: null,
+          })
         return found
       }
       await expect(service.call('GET', '/plants?limit=2500', { token })).rejects.toThrow()
-      expect(service.logged.some((line) => line.startsWith('request') && line.includes('complete: false'))).toBe(true)
+      expect(
+        service.logged.some(
+          (line) => line.startsWith('request') && line.includes('complete: false'),
+        ),
+      ).toBe(true)
     }))
 })

@@ -7,7 +7,10 @@ import { type TestService, withService } from '../support/service.ts'
 const plant = '{"id":1,"name":"x"}'
 
 /** Sends a request; the service must refuse it, store nothing, and go on serving. */
-async function refused(request: (token: string) => readonly (string | number)[], allowed: readonly number[]): Promise<void> {
+async function refused(
+  request: (token: string) => readonly (string | number)[],
+  allowed: readonly number[],
+): Promise<void> {
   await withService(async (service) => {
     const token = await service.tokenFor('a')
     const { received, closed } = await exchange(service.url, request(token), 700)
@@ -24,27 +27,49 @@ async function expectEmptyAndAlive(service: TestService, token: string): Promise
 }
 
 function head(token: string, ...lines: string[]): string {
-  return ['POST /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...lines, '', ''].join('\r\n')
+  return [
+    'POST /plants HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${token}`,
+    ...lines,
+    '',
+    '',
+  ].join('\r\n')
 }
 
 describe('lengths', () => {
-  test('two that conflict', () => refused((token) => [head(token, 'Content-Length: 19', 'Content-Length: 20') + plant], [400]))
+  test('two that conflict', () =>
+    refused((token) => [head(token, 'Content-Length: 19', 'Content-Length: 20') + plant], [400]))
 
   test('beside chunked encoding', () =>
-    refused((token) => [`${head(token, 'Content-Length: 19', 'Transfer-Encoding: chunked')}13\r\n${plant}\r\n0\r\n\r\n`], [400]))
+    refused(
+      (token) => [
+        `${head(token, 'Content-Length: 19', 'Transfer-Encoding: chunked')}13\r\n${plant}\r\n0\r\n\r\n`,
+      ],
+      [400],
+    ))
 
-  test.each(['-1', '+19', '0x13', '19, 19', '1e2', ' ', '99999999999999999999999'])('of %p', (length) =>
-    refused((token) => [head(token, `Content-Length: ${length}`) + plant], [400, 413]),
+  test.each(['-1', '+19', '0x13', '19, 19', '1e2', ' ', '99999999999999999999999'])(
+    'of %p',
+    (length) => refused((token) => [head(token, `Content-Length: ${length}`) + plant], [400, 413]),
   )
 
   test.each(['gzip, chunked', 'chunked, identity', 'xchunked', 'chunked, chunked'])(
     'hidden by Transfer-Encoding: %s',
-    (encoding) => refused((token) => [`${head(token, `Transfer-Encoding: ${encoding}`)}13\r\n${plant}\r\n0\r\n\r\n`], [400, 501]),
+    (encoding) =>
+      refused(
+        (token) => [`${head(token, `Transfer-Encoding: ${encoding}`)}13\r\n${plant}\r\n0\r\n\r\n`],
+        [400, 501],
+      ),
   )
 
-  test.each(['zz\r\nabc\r\n0\r\n\r\n', '-1\r\nabc\r\n0\r\n\r\n', 'ffffffffffffffffff\r\nabc', '3\r\nabcdef\r\n0\r\n\r\n'])(
-    'in chunks as %j',
-    (chunks) => refused((token) => [head(token, 'Transfer-Encoding: chunked') + chunks], [400, 413]),
+  test.each([
+    'zz\r\nabc\r\n0\r\n\r\n',
+    '-1\r\nabc\r\n0\r\n\r\n',
+    'ffffffffffffffffff\r\nabc',
+    '3\r\nabcdef\r\n0\r\n\r\n',
+  ])('in chunks as %j', (chunks) =>
+    refused((token) => [head(token, 'Transfer-Encoding: chunked') + chunks], [400, 413]),
   )
 })
 
@@ -64,10 +89,14 @@ describe('lines', () => {
     '\0'.repeat(100),
   ])('as %j', (bytes) => refused(() => [bytes], [400, 401, 505]))
 
-  test('longer than any header may be', () => refused((token) => [head(token, `X: ${'x'.repeat(100_000)}`)], [431, 400]))
+  test('longer than any header may be', () =>
+    refused((token) => [head(token, `X: ${'x'.repeat(100_000)}`)], [431, 400]))
 
   test('more than any request needs', () =>
-    refused((token) => [head(token, ...Array.from({ length: 2000 }, (_, n) => `X-${n}: y`))], [431, 400]))
+    refused(
+      (token) => [head(token, ...Array.from({ length: 2000 }, (_, n) => `X-${n}: y`))],
+      [431, 400],
+    ))
 
   test('with an endless target', () =>
     refused(() => [`GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`], [431, 414, 400]))
@@ -101,7 +130,11 @@ describe('pace', () => {
       withService(
         async (service) => {
           const token = await service.tokenFor('a')
-          const { received, closed } = await exchange(service.url, [head(token, 'Content-Length: 1000') + plant], 20_000)
+          const { received, closed } = await exchange(
+            service.url,
+            [head(token, 'Content-Length: 1000') + plant],
+            20_000,
+          )
           expect(closed).toBe(true)
           expect(statuses(received).filter((status) => status < 400)).toEqual([])
           await expectEmptyAndAlive(service, token)
@@ -127,9 +160,15 @@ describe('a body that is too large', () => {
   test('is answered before it has come, and the connection ends', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const { received, closed } = await exchange(service.url, [head(token, 'Content-Length: 5000000'), 50, 'x'.repeat(1000)])
+      const { received, closed } = await exchange(service.url, [
+        head(token, 'Content-Length: 5000000'),
+        50,
+        'x'.repeat(1000),
+      ])
       expect(received).toStartWith('HTTP/1.1 413 ')
-      expect(received).toEndWith('{"error":413,"message":"The body must not exceed 1048576 bytes."}')
+      expect(received).toEndWith(
+        '{"error":413,"message":"The body must not exceed 1048576 bytes."}',
+      )
       expect(closed).toBe(true)
     }))
 
@@ -149,7 +188,10 @@ describe('a body that is too large', () => {
 
 describe('a body that comes slowly', () => {
   const body = `{"id":1,"name":"${'n'.repeat(20_000)}"}`
-  const slowly = [...Array(20).keys()].flatMap((part) => [600, body.slice(part * 1100, (part + 1) * 1100)])
+  const slowly = [...Array(20).keys()].flatMap((part) => [
+    600,
+    body.slice(part * 1100, (part + 1) * 1100),
+  ])
 
   test(
     'is taken as long as it goes on coming, and its connection is closed when it stands still',
@@ -165,12 +207,16 @@ describe('a body that comes slowly', () => {
           ])
           expect(statuses(steady.received)).toEqual([200])
           expect(steady.elapsedMs).toBeGreaterThan(10_000)
-          for (const { received, closed } of [still, small]) expect([received, closed]).toEqual(['', true])
-          expect((await service.call('GET', '/plants', { token })).text).toBe(`[{"name":"${'n'.repeat(20_000)}"}]`)
+          for (const { received, closed } of [still, small])
+            expect([received, closed]).toEqual(['', true])
+          expect((await service.call('GET', '/plants', { token })).text).toBe(
+            `[{"name":"${'n'.repeat(20_000)}"}]`,
+          )
           // The log says what was sent: nothing.
           const lines = service.logged.filter((line) => line.includes('complete: false'))
           expect(lines).toHaveLength(2)
-          for (const line of lines) for (const part of ['status: undefined', 'bytes: 0']) expect(line).toContain(part)
+          for (const line of lines)
+            for (const part of ['status: undefined', 'bytes: 0']) expect(line).toContain(part)
         },
         // The runtime looks every four seconds.
         { idleSeconds: 8 },

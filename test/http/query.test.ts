@@ -1,4 +1,5 @@
-// The values of a query parameter are those that the URL Standard gives, by the short way and the long.
+// The values of a query parameter are those that the URL Standard gives, by the short way and the
+// long.
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { queryValues } from '../../src/http/query.ts'
@@ -23,10 +24,14 @@ const part = fc.oneof(
 
 test('queryValues agrees with URLSearchParams on any query', () => {
   fc.assert(
-    fc.property(fc.array(part, { maxLength: 5 }), fc.constantFrom('limit', 'after', 'x'), (parts, name) => {
-      const query = parts.join('&')
-      expect([...queryValues(query, name)]).toEqual(new URLSearchParams(query).getAll(name))
-    }),
+    fc.property(
+      fc.array(part, { maxLength: 5 }),
+      fc.constantFrom('limit', 'after', 'x'),
+      (parts, name) => {
+        const query = parts.join('&')
+        expect([...queryValues(query, name)]).toEqual(new URLSearchParams(query).getAll(name))
+      },
+    ),
     { numRuns: 2000 },
   )
 })

@@ -27,8 +27,13 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
   })
   afterAll(() => browser?.close())
 
-  /** Opens the reference of a service of its own; the browser must have nothing to complain about. */
-  function visit(options: BrowserContextOptions, use: (page: Page, service: TestService) => Promise<void>): Promise<void> {
+  /**
+   * Opens the reference of a service of its own; the browser must have nothing to complain about.
+   */
+  function visit(
+    options: BrowserContextOptions,
+    use: (page: Page, service: TestService) => Promise<void>,
+  ): Promise<void> {
     return withService(async (service) => {
       const context = await browser.newContext(options)
       try {
@@ -47,17 +52,22 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
     })
   }
 
-  test.each(['light', 'dark'] as const)('opens without a complaint, in %s where the reader prefers that', (colorScheme) =>
-    visit({ ...desktop, colorScheme }, async (page) => {
-      await page.waitForLoadState('networkidle')
-      expect(await page.evaluate<string[]>('[...document.body.classList]')).toContain(`${colorScheme}-mode`)
-    }),
+  test.each(['light', 'dark'] as const)(
+    'opens without a complaint, in %s where the reader prefers that',
+    (colorScheme) =>
+      visit({ ...desktop, colorScheme }, async (page) => {
+        await page.waitForLoadState('networkidle')
+        expect(await page.evaluate<string[]>('[...document.body.classList]')).toContain(
+          `${colorScheme}-mode`,
+        )
+      }),
   )
 
   test('creates, lists and deletes the plant with the largest id, sending only what the reader asked for', () =>
     visit(desktop, async (page, service) => {
       const token = await service.tokenFor('reader')
-      const listed = async (): Promise<string> => (await service.call('GET', '/plants', { token })).text
+      const listed = async (): Promise<string> =>
+        (await service.call('GET', '/plants', { token })).text
       const sent = gatherRequests(page, `${service.url}/plants`)
       await page.getByRole('textbox', { name: 'Bearer Token' }).fill(token)
 
@@ -67,9 +77,15 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
       await deleteFromPage(page, largestId)
       expect(await listed()).toBe('[]')
 
-      expect(sent.map(requestLine)).toEqual(['POST /plants', 'GET /plants', `DELETE /plants/${largestId}`])
+      expect(sent.map(requestLine)).toEqual([
+        'POST /plants',
+        'GET /plants',
+        `DELETE /plants/${largestId}`,
+      ])
       expect(sent[0]?.headers()).not.toHaveProperty('idempotency-key')
-      expect(await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])')).not.toContain(token)
+      expect(
+        await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])'),
+      ).not.toContain(token)
     }))
 
   test('shows the bounds of an id with all their digits', () =>
@@ -102,15 +118,19 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
 async function gatherComplaints(page: Page, origin: string): Promise<string[]> {
   const complaints: string[] = []
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`)
+    if (['error', 'warning'].includes(message.type()))
+      complaints.push(`${message.type()}: ${message.text()}`)
   })
   page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`))
   page.context().on('request', (request) => {
     const url = new URL(request.url())
-    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== origin) complaints.push(`asked elsewhere: ${url}`)
+    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== origin)
+      complaints.push(`asked elsewhere: ${url}`)
   })
   // A forbidden eval that is caught never reaches the console, but this event tells of it.
-  await page.exposeFunction('complain', (violation: string) => complaints.push(`forbidden: ${violation}`))
+  await page.exposeFunction('complain', (violation: string) =>
+    complaints.push(`forbidden: ${violation}`),
+  )
   await page.addInitScript(
     "addEventListener('securitypolicyviolation', (event) => complain(event.violatedDirective + ' ' + event.blockedURI))",
   )
@@ -157,7 +177,10 @@ async function deleteFromPage(page: Page, id: string): Promise<void> {
   await closeClient(client)
 }
 
-/** Goes to an operation, because one that was never in sight is not there yet, and opens the form that tries it. */
+/**
+ * Goes to an operation, because one that was never in sight is not there yet, and opens the form
+ * that tries it.
+ */
 async function openClient(page: Page, title: string, route: string): Promise<Locator> {
   await sidebar(page).getByRole('link', { name: title }).click()
   await page.getByRole('button', { name: `Test Request (${route})` }).click()
@@ -190,7 +213,9 @@ function sidebar(page: Page): Locator {
   return page.getByRole('complementary')
 }
 
-/** Opens every group of the sidebar and goes to every section, which is what makes the page show it. */
+/**
+ * Opens every group of the sidebar and goes to every section, which is what makes the page show it.
+ */
 async function readEverything(page: Page): Promise<void> {
   const closed = sidebar(page).getByRole('button', { name: /^Open Group/ })
   while ((await closed.count()) > 0) await closed.first().click()

@@ -1,4 +1,5 @@
-// Clients that ask for much and do not read it: what waits for them stays bounded, and nobody else waits.
+// Clients that ask for much and do not read it: what waits for them stays bounded, and nobody else
+// waits.
 import { describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -12,13 +13,29 @@ const readers = 1000
 
 /** What a process takes in memory now, or took at most, in MiB. */
 function memory({ process }: Running, field: 'VmRSS' | 'VmHWM'): number {
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${process.pid}/status`, 'utf8'))?.[1]) / 1024
+  return (
+    Number(
+      new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(
+        readFileSync(`/proc/${process.pid}/status`, 'utf8'),
+      )?.[1],
+    ) / 1024
+  )
 }
 
-/** Asks from a process of its own, on many connections, and reads nothing; ends when the work is done. */
-async function besideStalledReaders(url: string, target: string, token: string, work: () => Promise<void>): Promise<void> {
+/**
+ * Asks from a process of its own, on many connections, and reads nothing; ends when the work is
+ * done.
+ */
+async function besideStalledReaders(
+  url: string,
+  target: string,
+  token: string,
+  work: () => Promise<void>,
+): Promise<void> {
   const script = join(import.meta.dir, '../support/stalledReaders.ts')
-  const child = spawn(process.execPath, [script, url, String(readers), target, token], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [script, url, String(readers), target, token], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   const ended = new Promise((resolve) => child.on('close', resolve))
   try {
     await new Promise((resolve) => child.stdout.once('data', resolve))
@@ -29,7 +46,9 @@ async function besideStalledReaders(url: string, target: string, token: string, 
   }
 }
 
-async function withServer(use: (server: Running, url: string, token: string, home: string) => Promise<void>): Promise<void> {
+async function withServer(
+  use: (server: Running, url: string, token: string, home: string) => Promise<void>,
+): Promise<void> {
   const home = folder()
   const server = serve(home)
   const url = await server.url
@@ -57,8 +76,18 @@ async function otherTimesMs(url: string, token: string): Promise<number[]> {
 describe.skipIf(process.platform !== 'linux')('a thousand readers that stand still', () => {
   test.each([
     ['the script of the reference page', '/docs/reference.js', 0, ''],
-    ['lists of many small plants', '/plants?limit=1000', 1000, 'Monstera deliciosa, of the family Araceae'],
-    ['lists of large plants that become larger as JSON', '/plants?limit=15', 16, '\\u0001'.repeat(150_000)],
+    [
+      'lists of many small plants',
+      '/plants?limit=1000',
+      1000,
+      'Monstera deliciosa, of the family Araceae',
+    ],
+    [
+      'lists of large plants that become larger as JSON',
+      '/plants?limit=15',
+      16,
+      '\\u0001'.repeat(150_000),
+    ],
     ['whole lists of many tiny plants', '/plants', 10_000, 'x'],
     ['whole lists of large plants', '/plants', 16, '\\u0001'.repeat(150_000)],
   ] as const)(
@@ -68,7 +97,10 @@ describe.skipIf(process.platform !== 'linux')('a thousand readers that stand sti
         await createMany(url, token, plants, name)
         await call(url, 'GET', '/docs/reference.js')
         const other = await tokenFor('other', home)
-        expect((await call(url, 'POST', '/plants', { token: other, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+        expect(
+          (await call(url, 'POST', '/plants', { token: other, body: '{"id":1,"name":"x"}' }))
+            .status,
+        ).toBe(200)
         const idle = memory(server, 'VmRSS')
         await besideStalledReaders(url, target, token, async () => {
           const [slowest = 0] = await otherTimesMs(url, other)
@@ -87,10 +119,19 @@ describe.skipIf(process.platform !== 'linux')('a thousand readers that stand sti
 describe('a list of much text', () => {
   test('is one snapshot and exact, though it leaves in pieces', () =>
     withServer(async (_server, url, token) => {
-      const names = ['\u{1f335}'.repeat(70_000), `x${'\u{1f335}'.repeat(70_000)}`, 'é"\\\n\u0001'.repeat(40_000), 'small', '']
+      const names = [
+        '\u{1f335}'.repeat(70_000),
+        `x${'\u{1f335}'.repeat(70_000)}`,
+        'é"\\\n\u0001'.repeat(40_000),
+        'small',
+        '',
+      ]
       const plants = names.map((name, index) => (index % 2 === 0 ? { name } : { name, tag: name }))
       for (const [id, plant] of plants.entries())
-        expect((await call(url, 'POST', '/plants', { token, body: JSON.stringify({ id, ...plant }) })).status).toBe(200)
+        expect(
+          (await call(url, 'POST', '/plants', { token, body: JSON.stringify({ id, ...plant }) }))
+            .status,
+        ).toBe(200)
       for (const target of ['/plants', '/plants?limit=5', '/plants?limit=3'])
         expect((await call(url, 'GET', target, { token })).text).toBe(
           JSON.stringify(plants.slice(0, target.endsWith('3') ? 3 : 5)),
@@ -103,7 +144,9 @@ describe('a list of much text', () => {
       const whole = (await call(url, 'GET', '/plants', { token })).text.length
       expect(whole).toBeGreaterThan(150_000)
       const answers = await Promise.all(
-        Array.from({ length: 400 }, () => call(url, 'GET', '/plants', { token }).then(({ text }) => text.length)),
+        Array.from({ length: 400 }, () =>
+          call(url, 'GET', '/plants', { token }).then(({ text }) => text.length),
+        ),
       )
       expect(new Set(answers)).toEqual(new Set([whole]))
     }))
@@ -127,7 +170,9 @@ describe('a list of much text', () => {
           return socket
         })
         await Bun.sleep(200)
-        expect((await call(url, 'GET', '/plants', { token: other })).text).toHaveLength(16 * 1_000_012 + 1)
+        expect((await call(url, 'GET', '/plants', { token: other })).text).toHaveLength(
+          16 * 1_000_012 + 1,
+        )
         expect(
           server
             .err()
@@ -152,7 +197,10 @@ describe('a list of much text', () => {
         for (let round = 0; round < 10; round += 1) {
           for (let n = 0; n < 50; n += 1) {
             const socket = connect(Number(port), '127.0.0.1', () => {
-              socket.write(`GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`, () => socket.destroy())
+              socket.write(
+                `GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+                () => socket.destroy(),
+              )
             })
             socket.on('error', () => {})
           }
@@ -169,7 +217,9 @@ async function createMany(url: string, token: string, count: number, name: strin
   for (let from = 0; from < count; from += 200) {
     const ids = Array.from({ length: Math.min(200, count - from) }, (_, n) => from + n)
     const answers = await Promise.all(
-      ids.map((id) => call(url, 'POST', '/plants', { token, body: `{"id":${id},"name":"${name}"}` })),
+      ids.map((id) =>
+        call(url, 'POST', '/plants', { token, body: `{"id":${id},"name":"${name}"}` }),
+      ),
     )
     for (const { status } of answers) expect(status).toBe(200)
   }

@@ -16,14 +16,27 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** What is known of an id: `unknown` while a write on it was cut off without an answer. */
 type Known = 'present' | 'absent' | 'unknown'
 
-/** Creates and deletes ids of its own in turn until the server is gone, and notes what was acknowledged. */
-async function write(url: string, token: string, client: number, round: number, known: Map<number, Known>): Promise<void> {
+/**
+ * Creates and deletes ids of its own in turn until the server is gone, and notes what was
+ * acknowledged.
+ */
+async function write(
+  url: string,
+  token: string,
+  client: number,
+  round: number,
+  known: Map<number, Known>,
+): Promise<void> {
   const mine = [...known.keys()].filter((id) => id % clients === client)
   for (let n = 0; ; n += 1) {
-    const id = n % 3 === 2 ? (mine[n % mine.length] ?? client) : (round * 100_000 + n) * clients + client
+    const id =
+      n % 3 === 2 ? (mine[n % mine.length] ?? client) : (round * 100_000 + n) * clients + client
     const before = known.get(id) ?? 'absent'
     known.set(id, 'unknown')
-    const status = await (before === 'absent' ? create(url, token, id) : remove(url, token, id)).catch(() => undefined)
+    const status = await (before === 'absent'
+      ? create(url, token, id)
+      : remove(url, token, id)
+    ).catch(() => undefined)
     if (status === undefined) return
     if (before === 'absent') expect(status).toBe(200)
     if (before === 'present') expect(status).toBe(204)
@@ -34,16 +47,25 @@ async function write(url: string, token: string, client: number, round: number, 
 
 async function create(url: string, token: string, id: number): Promise<number> {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  return (await fetch(`${url}/plants`, { method: 'POST', headers, body: `{"id":${id},"name":"${id}"}` })).status
+  return (
+    await fetch(`${url}/plants`, { method: 'POST', headers, body: `{"id":${id},"name":"${id}"}` })
+  ).status
 }
 
 async function remove(url: string, token: string, id: number): Promise<number> {
-  return (await fetch(`${url}/plants/${id}`, { method: 'DELETE', headers: { Authorization: `Bearer ${token}` } })).status
+  return (
+    await fetch(`${url}/plants/${id}`, {
+      method: 'DELETE',
+      headers: { Authorization: `Bearer ${token}` },
+    })
+  ).status
 }
 
 /** Compares what is there with what was acknowledged, and settles what was cut off. */
 async function verify(url: string, token: string, known: Map<number, Known>): Promise<void> {
-  const plants = (await (await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${token}` } })).json()) as {
+  const plants = (await (
+    await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${token}` } })
+  ).json()) as {
     name: string
   }[]
   const present = new Set(plants.map(({ name }) => Number(name)))
@@ -52,7 +74,8 @@ async function verify(url: string, token: string, known: Map<number, Known>): Pr
   const risen = [...known].filter(([id, state]) => state === 'absent' && present.has(id))
   const invented = [...present].filter((id) => !known.has(id))
   expect({ lost, risen, invented }).toEqual({ lost: [], risen: [], invented: [] })
-  for (const [id, state] of known) if (state === 'unknown') known.set(id, present.has(id) ? 'present' : 'absent')
+  for (const [id, state] of known)
+    if (state === 'unknown') known.set(id, present.has(id) ? 'present' : 'absent')
 }
 
 test(`${rounds} times kill -9 under concurrent creates and deletes lose nothing that was acknowledged`, async () => {
@@ -62,7 +85,9 @@ test(`${rounds} times kill -9 under concurrent creates and deletes lose nothing 
     const server = serve(folder)
     const url = await server.url
     await verify(url, token, known)
-    const writers = Array.from({ length: clients }, (_, client) => write(url, token, client, round, known))
+    const writers = Array.from({ length: clients }, (_, client) =>
+      write(url, token, client, round, known),
+    )
     await Bun.sleep(40 + ((round * 37) % 120))
     server.process.kill('SIGKILL')
     await Promise.all(writers)

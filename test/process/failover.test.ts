@@ -1,8 +1,13 @@
-// Several service processes on one database: they agree, and they follow a failover without a restart
-// and without the loss of an acknowledged write.
+// Several service processes on one database: they agree, and they follow a failover without a
+// restart and without the loss of an acknowledged write.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Load, nothingWrong } from '../support/load.ts'
-import { type PostgresServer, type Standby, startPostgres, startStandby } from '../support/postgres.ts'
+import {
+  type PostgresServer,
+  type Standby,
+  startPostgres,
+  startStandby,
+} from '../support/postgres.ts'
 import { type Running, run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 import { prepare } from '../support/stores.ts'
@@ -33,7 +38,9 @@ afterAll(async () => {
 }, 30_000)
 
 async function newToken(account: string): Promise<string> {
-  return (await run(['token', 'issue', '--account', account], folder(), { PLANTS_STORE: store })).out.trim()
+  return (
+    await run(['token', 'issue', '--account', account], folder(), { PLANTS_STORE: store })
+  ).out.trim()
 }
 
 const on = (n: number): string => urls[n % urls.length] ?? ''
@@ -43,7 +50,9 @@ describe('two service processes on one database', () => {
     const token = await newToken('racers')
     for (let id = 0; id < 20; id += 1) {
       const answers = await Promise.all(
-        Array.from({ length: 16 }, (_, n) => call(on(n), 'POST', '/plants', { token, body: `{"id":${id},"name":"${n}"}` })),
+        Array.from({ length: 16 }, (_, n) =>
+          call(on(n), 'POST', '/plants', { token, body: `{"id":${id},"name":"${n}"}` }),
+        ),
       )
       expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(409)])
     }
@@ -52,7 +61,10 @@ describe('two service processes on one database', () => {
   test('see at once what the other acknowledged', async () => {
     const token = await newToken('readers')
     for (let id = 0; id < 40; id += 1) {
-      expect((await call(on(id), 'POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` })).status).toBe(200)
+      expect(
+        (await call(on(id), 'POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` }))
+          .status,
+      ).toBe(200)
       expect((await call(on(id + 1), 'GET', '/plants', { token })).text).toBe(`[{"name":"${id}"}]`)
       expect((await call(on(id + 1), 'DELETE', `/plants/${id}`, { token })).status).toBe(204)
     }
@@ -61,7 +73,10 @@ describe('two service processes on one database', () => {
   test('refuse a revoked token in both within the stated three seconds', async () => {
     const token = await newToken('revoked')
     for (const url of urls) expect((await call(url, 'GET', '/plants', { token })).status).toBe(200)
-    const [{ id }] = JSON.parse((await run(['token', 'list', '--account', 'revoked', '--json', '--store', store], folder())).out)
+    const [{ id }] = JSON.parse(
+      (await run(['token', 'list', '--account', 'revoked', '--json', '--store', store], folder()))
+        .out,
+    )
     expect((await run(['token', 'revoke', id], folder(), { PLANTS_STORE: store })).code).toBe(0)
     await Bun.sleep(3000)
     for (const url of urls) expect((await call(url, 'GET', '/plants', { token })).status).toBe(401)
@@ -69,9 +84,14 @@ describe('two service processes on one database', () => {
 
   test('note when a token was last used, once', async () => {
     const token = await newToken('noted')
-    await Promise.all(Array.from({ length: 20 }, (_, n) => call(on(n), 'GET', '/plants', { token })))
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => call(on(n), 'GET', '/plants', { token })),
+    )
     await Bun.sleep(200)
-    const [record] = JSON.parse((await run(['token', 'list', '--account', 'noted', '--json', '--store', store], folder())).out)
+    const [record] = JSON.parse(
+      (await run(['token', 'list', '--account', 'noted', '--json', '--store', store], folder()))
+        .out,
+    )
     expect(Date.now() - Date.parse(record.lastUsedAt)).toBeLessThan(3_600_000 + 60_000)
   })
 })
@@ -84,23 +104,31 @@ describe('a commit that did not reach the standby', () => {
     let answered = 0
     const headers = { 'Idempotency-Key': 'k' }
     const create = async (n: number): Promise<number> => {
-      const { status } = await call(on(n), 'POST', '/plants', { token, headers, body: '{"id":1,"name":"x"}' })
+      const { status } = await call(on(n), 'POST', '/plants', {
+        token,
+        headers,
+        body: '{"id":1,"name":"x"}',
+      })
       answered += 1
       return status
     }
     const first = create(0)
-    const waiting = "select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'plants'"
+    const waiting =
+      "select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'plants'"
     while ((await primary.sql(waiting)).length === 0) await Bun.sleep(10)
     // An operator who cancels the wait: the row is there now, on the primary alone.
     await primary.sql(`select pg_cancel_backend(pid) from (${waiting}) as waiting`)
-    while ((await primary.sql("select 1 from plants where account = 'cautious'")).length === 0) await Bun.sleep(10)
+    while ((await primary.sql("select 1 from plants where account = 'cautious'")).length === 0)
+      await Bun.sleep(10)
     // Nor is a repeat with its key, which finds that row.
     const repeated = create(1)
     await Bun.sleep(500)
     expect(answered).toBe(0)
     standby.resume()
     expect(await Promise.all([first, repeated])).toEqual([200, 200])
-    expect(await standby.sql("select name from plants where account = 'cautious'")).toEqual([{ name: 'x' }])
+    expect(await standby.sql("select name from plants where account = 'cautious'")).toEqual([
+      { name: 'x' },
+    ])
   }, 30_000)
 })
 
@@ -119,7 +147,8 @@ describe('the death of the primary', () => {
     expect(await load.findings()).toEqual(nothingWrong)
     expect(resumedMs).toBeLessThan(5000)
     expect(processes.map(({ process }) => process.exitCode)).toEqual([null, null])
-    for (const { err } of processes) expect(err()).toContain(`connected to the database at 127.0.0.1:${standby.port}`)
+    for (const { err } of processes)
+      expect(err()).toContain(`connected to the database at 127.0.0.1:${standby.port}`)
     console.log(
       `no write for ${load.gapMs.toFixed(0)} ms, ${resumedMs.toFixed(0)} ms after the promotion; ${JSON.stringify(load.statuses)}`,
     )

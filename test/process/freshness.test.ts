@@ -1,5 +1,6 @@
-// A request is answered with what was acknowledged before it was sent, by whichever process, on new connections
-// too: beside others that read the same at that moment, which is when answers are shared.
+// A request is answered with what was acknowledged before it was sent, by whichever process, on new
+// connections too: beside others that read the same at that moment, which is when answers are
+// shared.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -18,7 +19,10 @@ import { locationOf, prepare } from '../support/stores.ts'
 const folder = temporaryFolder()
 const rounds = 400
 const readers = 64
-/** Everything of a kind of store: two servers, and the door through which the command line reaches it. */
+/**
+ * Everything of a kind of store: two servers, and the door through which the command line reaches
+ * it.
+ */
 interface Doors {
   readonly servers: readonly Running[]
   readonly urls: readonly string[]
@@ -44,16 +48,31 @@ async function open(storeUrl: string): Promise<Doors> {
   return doors
 }
 
-async function newToken(store: Store, account: string): Promise<{ readonly id: string; readonly text: string }> {
+async function newToken(
+  store: Store,
+  account: string,
+): Promise<{ readonly id: string; readonly text: string }> {
   const surroundings = { nowMs: Date.now, randomBytes }
-  const { token, plain } = await issueToken(store, { account, label: '', scopes, lifetimeMs: null }, surroundings)
+  const { token, plain } = await issueToken(
+    store,
+    { account, label: '', scopes, lifetimeMs: null },
+    surroundings,
+  )
   return { id: token.id, text: plain.reveal() }
 }
 
-/** Runs `work` beside a process that lists without a pause through the first server, with the token last given to `use`. */
-async function besideReaders(url: string, work: (use: (token: string) => void) => Promise<void>): Promise<void> {
+/**
+ * Runs `work` beside a process that lists without a pause through the first server, with the token
+ * last given to `use`.
+ */
+async function besideReaders(
+  url: string,
+  work: (use: (token: string) => void) => Promise<void>,
+): Promise<void> {
   const script = join(import.meta.dir, '../support/readers.ts')
-  const child = spawn(process.execPath, [script, url, String(readers)], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [script, url, String(readers)], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
   const ended = new Promise((resolve) => child.on('close', resolve))
   try {
     await work((token) => void child.stdin.write(`${token}\n`))
@@ -74,12 +93,19 @@ function answerOnNewConnection(url: string, token: string): Promise<string> {
     })
     socket.on('close', () => resolve(received))
     socket.on('error', reject)
-    socket.write(`GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    socket.write(
+      `GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+    )
   })
 }
 
-/** How often a list missed what was acknowledged before it was asked for, through another process. */
-async function missed({ urls, store }: Doors, times: number): Promise<{ missing: number; risen: number }> {
+/**
+ * How often a list missed what was acknowledged before it was asked for, through another process.
+ */
+async function missed(
+  { urls, store }: Doors,
+  times: number,
+): Promise<{ missing: number; risen: number }> {
   const [here = '', there = ''] = urls
   const { text: token } = await newToken(store, 'writer')
   let missing = 0
@@ -112,7 +138,9 @@ describe('beside many readers of the same list', () => {
   test('a token that was revoked is refused from the next request on', async () => {
     const { urls, store } = await open(`sqlite:${folder}/revoked.db`)
     const [url = ''] = urls
-    const tokens = await Promise.all(Array.from({ length: rounds }, () => newToken(store, 'reader')))
+    const tokens = await Promise.all(
+      Array.from({ length: rounds }, () => newToken(store, 'reader')),
+    )
     let accepted = 0
     await besideReaders(url, async (use) => {
       for (const { id, text } of tokens) {

@@ -26,8 +26,15 @@ function database(): Promise<string> {
 
 type Environment = Readonly<Record<string, string>>
 
-async function refusal(store: string, environment: Environment = {}): Promise<{ code: number | null; err: string }> {
-  const { code, out, err } = await run(['serve', '--port', '0', '--store', store], folder(), environment)
+async function refusal(
+  store: string,
+  environment: Environment = {},
+): Promise<{ code: number | null; err: string }> {
+  const { code, out, err } = await run(
+    ['serve', '--port', '0', '--store', store],
+    folder(),
+    environment,
+  )
   expect(out).toBe('')
   expect(err.trimEnd().split('\n').length).toBeLessThanOrEqual(2)
   expect(err).not.toMatch(/secret|wrong-password|\n\s+at /)
@@ -47,7 +54,9 @@ async function serves(environment: Environment): Promise<string> {
 
 describe('a store on PostgreSQL', () => {
   test('is named by its URL, and its password is never shown', async () => {
-    const said = await serves({ PLANTS_STORE: `${await database()}?pool_max_conns=3&sslmode=prefer` })
+    const said = await serves({
+      PLANTS_STORE: `${await database()}?pool_max_conns=3&sslmode=prefer`,
+    })
     expect(said).toMatch(/the store is postgres:\/\/plants@127\.0\.0\.1:\d+\/process_\d+/)
     expect(said).toContain('connected to the database at 127.0.0.1:')
     expect(said).toMatch(
@@ -58,16 +67,29 @@ describe('a store on PostgreSQL', () => {
 
   test("takes what its URL leaves out from PostgreSQL's environment variables", async () => {
     const { port, pathname } = new URL(await database())
-    const environment = { PGHOST: '127.0.0.1', PGPORT: port, PGUSER: 'plants', PGDATABASE: pathname.slice(1) }
-    expect(await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...environment })).not.toContain('secret')
+    const environment = {
+      PGHOST: '127.0.0.1',
+      PGPORT: port,
+      PGUSER: 'plants',
+      PGDATABASE: pathname.slice(1),
+    }
+    expect(
+      await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...environment }),
+    ).not.toContain('secret')
     const two = { ...environment, PGHOST: '127.0.0.1,127.0.0.1', PGPORT: `1,${port}` }
-    expect(await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...two })).toContain(`at 127.0.0.1:${port}`)
+    expect(await serves({ PLANTS_STORE: 'postgres://', PGPASSWORD: 'secret', ...two })).toContain(
+      `at 127.0.0.1:${port}`,
+    )
   })
 
   test('takes its password from a file', async () => {
     const { port, pathname } = new URL(await database())
     const file = join(folder(), 'passwords')
-    writeFileSync(file, `# comment\nelsewhere:*:*:plants:wrong\n127.0.0.1:${port}:*:plants:secret\n`, { mode: 0o600 })
+    writeFileSync(
+      file,
+      `# comment\nelsewhere:*:*:plants:wrong\n127.0.0.1:${port}:*:plants:secret\n`,
+      { mode: 0o600 },
+    )
     const store = `postgres://plants@127.0.0.1:${port}${pathname}`
     await serves({ PLANTS_STORE: store, PGPASSFILE: file })
     chmodSync(file, 0o644)
@@ -93,13 +115,19 @@ test.each([
 
 describe('plants serve refuses a store', () => {
   test.each([
-    ['redis://user:secret@host/x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis://[redacted]".'],
+    [
+      'redis://user:secret@host/x',
+      'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "redis://[redacted]".',
+    ],
     ['sqlite:data/', 'sqlite:FILE, such as sqlite:data/plants.db, not "sqlite:data/".'],
     ['mysql:x', 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE, not "mysql:x".'],
     ['mysql://root:secret', 'sqlite:FILE or postgres://'],
     ['postgres://host/db', 'a URL that names a user'],
     ['postgres://u:secret@host:0/db', 'a URL whose ports (or PGPORT) are numbers from 1 to 65535'],
-    ['postgres://u:secret@host:70000/db', 'a URL whose ports (or PGPORT) are numbers from 1 to 65535'],
+    [
+      'postgres://u:secret@host:70000/db',
+      'a URL whose ports (or PGPORT) are numbers from 1 to 65535',
+    ],
     ['postgres://u:secret@a,,b/db', 'a URL whose hosts are HOST or HOST:PORT'],
     ['postgres://u:sec@secret@host/db', 'a URL whose hosts are HOST or HOST:PORT'],
     ['postgres://u:sec/secret@host/db', 'a URL that names a user'],
@@ -108,12 +136,30 @@ describe('plants serve refuses a store', () => {
       'postgres://u:secret@host/db?sslmode=maybe',
       'a URL whose sslmode (or PGSSLMODE) is one of disable, prefer, require, verify-ca, verify-full',
     ],
-    ['postgres://u:secret@host/db?password=secret', 'a URL without the parameter password; known are sslmode, '],
-    ['postgres://u:secret@host/db?sslrootcert=/nowhere', 'a URL whose sslrootcert (or PGSSLROOTCERT) is a file that can be read'],
-    ['postgres://u:secret@host/db?target_session_attrs=standby', 'a URL whose target_session_attrs is one of primary, '],
-    ['postgres://u:secret@host/db?pool_max_conns=0', 'a URL whose pool_max_conns is a number from 1 to 999'],
-    ['postgres://u:secret@host/db?sslmode=verify-ca', 'a URL whose sslrootcert names a file where sslmode is verify-ca'],
-    ['postgres://u:secret@host/db?sslmode=require&sslrootcert=system', 'a URL whose sslmode is verify-full where sslrootcert is'],
+    [
+      'postgres://u:secret@host/db?password=secret',
+      'a URL without the parameter password; known are sslmode, ',
+    ],
+    [
+      'postgres://u:secret@host/db?sslrootcert=/nowhere',
+      'a URL whose sslrootcert (or PGSSLROOTCERT) is a file that can be read',
+    ],
+    [
+      'postgres://u:secret@host/db?target_session_attrs=standby',
+      'a URL whose target_session_attrs is one of primary, ',
+    ],
+    [
+      'postgres://u:secret@host/db?pool_max_conns=0',
+      'a URL whose pool_max_conns is a number from 1 to 999',
+    ],
+    [
+      'postgres://u:secret@host/db?sslmode=verify-ca',
+      'a URL whose sslrootcert names a file where sslmode is verify-ca',
+    ],
+    [
+      'postgres://u:secret@host/db?sslmode=require&sslrootcert=system',
+      'a URL whose sslmode is verify-full where sslrootcert is',
+    ],
   ])('of a wrong URL with exit code 2: %s', async (store, sentence) => {
     const { code, err } = await refusal(store)
     expect(code).toBe(2)
@@ -124,13 +170,28 @@ describe('plants serve refuses a store', () => {
     const url = new URL(await database())
     const where = `127.0.0.1:${url.port}`
     for (const [store, sentence] of [
-      [`postgres://plants:wrong-password@${where}${url.pathname}`, `${where} refuses the user "plants" or the password`],
-      [`postgres://nobody:wrong-password@${where}${url.pathname}`, `${where} refuses the user "nobody" or the password`],
-      [`postgres://plants@${where}${url.pathname}`, `${where} wants a password for the user "plants"`],
-      [`postgres://plants:secret@${where}/nowhere`, `${where} has no database "nowhere"; create it`],
+      [
+        `postgres://plants:wrong-password@${where}${url.pathname}`,
+        `${where} refuses the user "plants" or the password`,
+      ],
+      [
+        `postgres://nobody:wrong-password@${where}${url.pathname}`,
+        `${where} refuses the user "nobody" or the password`,
+      ],
+      [
+        `postgres://plants@${where}${url.pathname}`,
+        `${where} wants a password for the user "plants"`,
+      ],
+      [
+        `postgres://plants:secret@${where}/nowhere`,
+        `${where} has no database "nowhere"; create it`,
+      ],
       [`postgres://plants:secret@127.0.0.1:1/x`, '127.0.0.1:1 refuses connections'],
       [`postgres://plants:secret@name.invalid/x`, 'name.invalid:5432 is a name that is not known'],
-      [`${url}?sslmode=require`, `${where} offers no TLS; use sslmode=disable where the network is trusted`],
+      [
+        `${url}?sslmode=require`,
+        `${where} offers no TLS; use sslmode=disable where the network is trusted`,
+      ],
     ]) {
       const { code, err } = await refusal(store ?? '', { HOME: '/nowhere' })
       expect(err).toContain(` cannot be used: ${sentence}`)
@@ -154,9 +215,18 @@ describe('plants serve refuses a store', () => {
     const server = await sharedPostgres()
     const url = await database()
     for (const [setting, sentence] of [
-      ['synchronous_commit = off', 'it acknowledges writes early (synchronous_commit = off); set synchronous_commit = on'],
-      ['synchronous_commit = local', 'it acknowledges writes early (synchronous_commit = local); set synchronous_commit = on'],
-      ['default_transaction_read_only = on', 'it takes no writes (default_transaction_read_only is on)'],
+      [
+        'synchronous_commit = off',
+        'it acknowledges writes early (synchronous_commit = off); set synchronous_commit = on',
+      ],
+      [
+        'synchronous_commit = local',
+        'it acknowledges writes early (synchronous_commit = local); set synchronous_commit = on',
+      ],
+      [
+        'default_transaction_read_only = on',
+        'it takes no writes (default_transaction_read_only is on)',
+      ],
     ]) {
       await server.sql(`alter role plants set ${setting}`)
       const { code, err } = await refusal(url)
@@ -164,8 +234,13 @@ describe('plants serve refuses a store', () => {
       expect(err).toContain(sentence ?? '')
       expect(code).toBe(1)
     }
-    await server.sql("create database latin owner plants encoding 'LATIN1' locale 'C' template template0", 'postgres')
-    expect((await refusal(server.url('latin'))).err).toContain('the database is in LATIN1; create it in UTF8')
+    await server.sql(
+      "create database latin owner plants encoding 'LATIN1' locale 'C' template template0",
+      'postgres',
+    )
+    expect((await refusal(server.url('latin'))).err).toContain(
+      'the database is in LATIN1; create it in UTF8',
+    )
   })
 })
 
@@ -198,7 +273,9 @@ describe('a request that comes while the store is being opened', () => {
   async function accepts(port: string): Promise<void> {
     for (let tries = 0; tries < 200; tries += 1) {
       const socket = connect(Number(port), '127.0.0.1')
-      const accepted = await new Promise((resolve) => socket.on('connect', () => resolve(true)).on('error', () => resolve(false)))
+      const accepted = await new Promise((resolve) =>
+        socket.on('connect', () => resolve(true)).on('error', () => resolve(false)),
+      )
       socket.destroy()
       if (accepted) return
       await Bun.sleep(10)
@@ -228,7 +305,10 @@ describe('a request that comes while the store is being opened', () => {
     const mute = createServer(() => {}).listen(0, '127.0.0.1')
     const { port: mutePort } = mute.address() as { port: number }
     const port = await freePort()
-    const server = start(['serve', '--port', port, '--store', `postgres://u:secret@127.0.0.1:${mutePort}/x`], folder())
+    const server = start(
+      ['serve', '--port', port, '--store', `postgres://u:secret@127.0.0.1:${mutePort}/x`],
+      folder(),
+    )
     await accepts(port)
     await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow()
     const { code, out, err } = await server.finished
@@ -277,7 +357,10 @@ describe('TLS to the database', () => {
 
   test('is not used with sslmode=disable', async () => {
     const server = await secured()
-    const running = start(['serve', '--port', '0', '--store', `${server.url()}?sslmode=disable`], folder())
+    const running = start(
+      ['serve', '--port', '0', '--store', `${server.url()}?sslmode=disable`],
+      folder(),
+    )
     await running.url
     const connections = await server.sql(
       "select ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'plants'",

@@ -1,10 +1,26 @@
 import { describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { launcher, makeStore, type Running, run, serve, start, tokenFor } from '../support/process.ts'
+import {
+  launcher,
+  makeStore,
+  type Running,
+  run,
+  serve,
+  start,
+  tokenFor,
+} from '../support/process.ts'
 import { exchange, statuses } from '../support/rawSocket.ts'
 import { call, folderMaker } from '../support/service.ts'
 
@@ -18,7 +34,8 @@ describe('plants serve', () => {
     expect((await call(url, 'GET', '/readyz')).status).toBe(200)
     expect(server.out()).toBe(`plants: listening on ${url}\n`)
     const hint = `${launcher} token issue --account NAME --store sqlite:${home}/plants.db`
-    for (let waited = 0; waited < 100 && !server.err().includes(hint); waited += 1) await Bun.sleep(20)
+    for (let waited = 0; waited < 100 && !server.err().includes(hint); waited += 1)
+      await Bun.sleep(20)
     expect(server.err()).toContain(`"made a new store: ${home}/plants.db"`)
     expect(server.err()).toContain(`the store holds no token; issue one with: ${hint}"`)
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -34,7 +51,9 @@ describe('plants serve', () => {
       PLANTS_FIRST_TOKEN: '1',
     })
     await server.url
-    expect((await run(['token', 'list', '--store', 'sqlite:other.db'], home)).out).toContain('first token')
+    expect((await run(['token', 'list', '--store', 'sqlite:other.db'], home)).out).toContain(
+      'first token',
+    )
     server.process.kill('SIGINT')
     expect((await server.finished).code).toBe(0)
   })
@@ -60,21 +79,29 @@ describe('plants serve', () => {
   test('makes no store if the folder it is started in is gone', () => {
     const gone = join(folder(), 'gone')
     const script = 'mkdir "$1" && cd "$1" && rmdir "$1" && exec "$0" serve --port 0'
-    const { status, stdout, stderr } = spawnSync('sh', ['-c', script, launcher, gone], { encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', script, launcher, gone], {
+      encoding: 'utf8',
+    })
     expect([status, stdout]).toEqual([1, ''])
-    expect(stderr).toEndWith('plants: the folder that this was started in is gone; go to another one first.\n')
+    expect(stderr).toEndWith(
+      'plants: the folder that this was started in is gone; go to another one first.\n',
+    )
   })
 
   test('with --first-token prints one token, and requests that work as they stand', async () => {
     const home = folder()
     const server = serve(home, '--first-token')
     const url = await server.url
-    expect(server.out()).toEndWith(`${url}/docs\nCtrl-C stops the service.\n\nplants: listening on ${url}\n`)
+    expect(server.out()).toEndWith(
+      `${url}/docs\nCtrl-C stops the service.\n\nplants: listening on ${url}\n`,
+    )
     const token = /export PLANTS_TOKEN=(plants_\w+)/.exec(server.out())?.[1] ?? ''
     const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
     expect(requests).toHaveLength(3)
     const answers = requests.map((request) =>
-      Bun.spawnSync(['sh', '-c', request], { env: { ...process.env, PLANTS_TOKEN: token } }).stdout.toString(),
+      Bun.spawnSync(['sh', '-c', request], {
+        env: { ...process.env, PLANTS_TOKEN: token },
+      }).stdout.toString(),
     )
     expect(answers.map((answer) => statuses(answer))).toEqual([[200], [200], [204]])
     expect(answers[0]).toEndWith('{"name":"Monstera deliciosa","tag":"indoor"}\n')
@@ -101,7 +128,8 @@ describe('plants serve', () => {
     const server = serve(folder(), '--first-token', '--host', host)
     const { port } = new URL(await server.url)
     const requests = server.out().match(/^ {2}curl .*$/gm) ?? []
-    for (const request of requests) expect(request.replaceAll("'", '')).toContain(` http://${shown}:${port}/plants`)
+    for (const request of requests)
+      expect(request.replaceAll("'", '')).toContain(` http://${shown}:${port}/plants`)
     expect(requests).toHaveLength(3)
     expect(server.out()).toContain(`http://${shown}:${port}/docs`)
     server.process.kill('SIGTERM')
@@ -111,7 +139,9 @@ describe('plants serve', () => {
   test('says what an operator should know before it says that it listens', async () => {
     const home = folder()
     const saidBy = async (flags: string): Promise<string> => {
-      const child = spawn('sh', ['-c', `exec "$0" serve --port 0 ${flags} 2>&1`, launcher], { cwd: home })
+      const child = spawn('sh', ['-c', `exec "$0" serve --port 0 ${flags} 2>&1`, launcher], {
+        cwd: home,
+      })
       let said = ''
       for await (const data of child.stdout) {
         said += data
@@ -119,8 +149,12 @@ describe('plants serve', () => {
       }
       return said
     }
-    expect(await saidBy('')).toMatch(/the store is.*the store holds no token.*plants: listening on /s)
-    expect(await saidBy('--first-token')).toMatch(/the store is.*export PLANTS_TOKEN=.*plants: listening on /s)
+    expect(await saidBy('')).toMatch(
+      /the store is.*the store holds no token.*plants: listening on /s,
+    )
+    expect(await saidBy('--first-token')).toMatch(
+      /the store is.*export PLANTS_TOKEN=.*plants: listening on /s,
+    )
   })
 
   test('writes a JSON line for each request on standard error', async () => {
@@ -128,7 +162,11 @@ describe('plants serve', () => {
     const token = await tokenFor('a', home)
     const server = serve(home)
     const url = await server.url
-    await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}', headers: { 'X-Request-Id': 'mine' } })
+    await call(url, 'POST', '/plants', {
+      token,
+      body: '{"id":1,"name":"x"}',
+      headers: { 'X-Request-Id': 'mine' },
+    })
     await call(url, 'GET', '/plants/\u{1f335}', { token })
     server.process.kill('SIGTERM')
     const { err } = await server.finished
@@ -158,7 +196,9 @@ describe('plants serve', () => {
 async function unfinishedRequest(url: string, token: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => {})
-  socket.write(`POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`)
+  socket.write(
+    `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`,
+  )
   await Bun.sleep(200)
   return socket
 }
@@ -177,12 +217,14 @@ describe('plants serve stops', () => {
       const home = folder()
       const server = serve(home, '--first-token')
       const endMs = performance.now() + 10_000
-      while (readdirSync(home).length === 0 && performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve))
+      while (readdirSync(home).length === 0 && performance.now() < endMs)
+        await new Promise((resolve) => setImmediate(resolve))
       server.process.kill('SIGTERM')
       const { code, out } = await server.finished
       expect(code).toBe(0)
       expect(readdirSync(home)).toEqual(['plants.db'])
-      const listed = (await run(['token', 'list', '--json', '--store', 'sqlite:plants.db'], home)).out
+      const listed = (await run(['token', 'list', '--json', '--store', 'sqlite:plants.db'], home))
+        .out
       expect(listed.includes('first token')).toBe(out.includes('PLANTS_TOKEN='))
     }
   })
@@ -204,7 +246,10 @@ describe('plants serve stops', () => {
   }, 30_000)
 
   test.skipIf(process.platform !== 'linux')('not at SIGHUP if nohup started it', async () => {
-    const child = spawn('nohup', [launcher, 'serve', '--port', '0'], { cwd: folder(), stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn('nohup', [launcher, 'serve', '--port', '0'], {
+      cwd: folder(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     let url: string | undefined
     for await (const data of child.stdout) {
       url = /listening on (\S+)/.exec(String(data))?.[1] ?? url
@@ -238,7 +283,9 @@ describe('plants serve stops', () => {
     expect((await server.finished).code).toBe(0)
     expect(performance.now() - stoppedMs).toBeLessThan(5000)
     const again = serve(home)
-    expect((await call(await again.url, 'GET', '/plants', { token })).text).toBe('[{"name":"slow"}]')
+    expect((await call(await again.url, 'GET', '/plants', { token })).text).toBe(
+      '[{"name":"slow"}]',
+    )
     again.process.kill('SIGTERM')
     await again.finished
   })
@@ -266,7 +313,10 @@ describe('plants serve stops', () => {
     expect(server.process.exitCode).toBeNull()
     server.process.kill('SIGTERM')
     const { code, err } = await server.finished
-    expect([code, err]).toEqual([1, expect.stringContaining('"message":"stopped by force: 1 request was cut"')])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('"message":"stopped by force: 1 request was cut"'),
+    ])
     socket.destroy()
   })
 
@@ -279,7 +329,10 @@ describe('plants serve stops', () => {
     const stoppedMs = performance.now()
     server.process.kill('SIGTERM')
     const { code, err } = await server.finished
-    expect([code, err]).toEqual([1, expect.stringContaining('"message":"stopped by force: 2 requests were cut"')])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('"message":"stopped by force: 2 requests were cut"'),
+    ])
     expect(performance.now() - stoppedMs).toBeWithin(9000, 14_000)
     for (const socket of sockets) socket.destroy()
   }, 20_000)
@@ -296,25 +349,32 @@ describe.skipIf(process.platform !== 'linux')('plants serve without a file descr
   const serveWith = (descriptors: number): Running => {
     const home = folder()
     const limited = join(home, 'limited')
-    writeFileSync(limited, `#!/bin/sh\nulimit -n ${descriptors}\nexec ${launcher} "$@"\n`, { mode: 0o755 })
+    writeFileSync(limited, `#!/bin/sh\nulimit -n ${descriptors}\nexec ${launcher} "$@"\n`, {
+      mode: 0o755,
+    })
     return start(['serve', '--port', '0'], home, {}, limited)
   }
 
-  const timesExhausted = (server: Running): number => server.err().split('out of file descriptors').length - 1
+  const timesExhausted = (server: Running): number =>
+    server.err().split('out of file descriptors').length - 1
 
   test.each([150, 40])(
     'of %i does not spin, says so, and takes connections again once there are some',
     async (descriptors) => {
       const server = serveWith(descriptors)
       const url = await server.url
-      const sockets = Array.from({ length: 300 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+      const sockets = Array.from({ length: 300 }, () =>
+        connect(Number(new URL(url).port), '127.0.0.1'),
+      )
       for (const socket of sockets) socket.on('error', () => {})
-      for (let waited = 0; waited < 100 && timesExhausted(server) === 0; waited += 1) await Bun.sleep(20)
+      for (let waited = 0; waited < 100 && timesExhausted(server) === 0; waited += 1)
+        await Bun.sleep(20)
       const before = processorSeconds(server.process.pid)
       await Bun.sleep(1000)
       expect(processorSeconds(server.process.pid) - before).toBeLessThan(0.3)
       for (const socket of sockets) socket.destroy()
-      for (let waited = 0; waited < 200 && !server.err().includes('taken again'); waited += 1) await Bun.sleep(20)
+      for (let waited = 0; waited < 200 && !server.err().includes('taken again'); waited += 1)
+        await Bun.sleep(20)
       expect((await call(url, 'GET', '/readyz')).status).toBe(200)
       expect(timesExhausted(server)).toBe(1)
       server.process.kill('SIGTERM')
@@ -414,7 +474,10 @@ describe('plants serve refuses to start', () => {
         'sqlite:text.db',
         `The store ${home}/text.db cannot be used: the file is not a database; name another file, or restore a backup.`,
       ],
-      ['sqlite:none/plants.db', `The store ${home}/none/plants.db cannot be used: its folder does not exist; make it first.`],
+      [
+        'sqlite:none/plants.db',
+        `The store ${home}/none/plants.db cannot be used: its folder does not exist; make it first.`,
+      ],
     ] as const) {
       const { code, out, err } = await run(['serve', '--port', '0', '--store', store], home)
       expect([code, out, err]).toEqual([1, '', `plants: ${sentence}\n`])
@@ -430,7 +493,10 @@ describe('two servers on one file', () => {
     const urls = await Promise.all(servers.map(({ url }) => url))
     const on = (n: number): string => urls[n % 2] ?? ''
     for (let id = 0; id < 40; id += 1) {
-      expect((await call(on(id), 'POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` })).status).toBe(200)
+      expect(
+        (await call(on(id), 'POST', '/plants', { token, body: `{"id":${id},"name":"${id}"}` }))
+          .status,
+      ).toBe(200)
       expect((await call(on(id + 1), 'DELETE', `/plants/${id}`, { token })).status).toBe(204)
     }
     for (let id = 100; id < 110; id += 1) {
@@ -451,10 +517,15 @@ describe('a command beside a server whose log was removed', () => {
       const home = folder()
       const store = 'sqlite:plants.db'
       const token = await tokenFor('a', home)
-      const [, id = ''] = /"id":\s*"(\w+)"/.exec((await run(['token', 'list', '--json', '--store', store], home)).out) ?? []
+      const [, id = ''] =
+        /"id":\s*"(\w+)"/.exec(
+          (await run(['token', 'list', '--json', '--store', store], home)).out,
+        ) ?? []
       const server = serve(home)
       const url = await server.url
-      expect((await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+      expect(
+        (await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status,
+      ).toBe(200)
       const files = endings.map((ending) => join(home, `plants.db${ending}`))
       for (const file of files) rmSync(file)
       expect(await run(['token', 'revoke', id, '--store', store], home)).toEqual({
@@ -463,7 +534,9 @@ describe('a command beside a server whose log was removed', () => {
         err: `plants: The store ${home}/plants.db cannot be used: it is in use, but ${files.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again.\n`,
       })
       for (const file of files) expect(existsSync(file)).toBe(false)
-      expect((await call(url, 'POST', '/plants', { token, body: '{"id":2,"name":"x"}' })).status).toBe(503)
+      expect(
+        (await call(url, 'POST', '/plants', { token, body: '{"id":2,"name":"x"}' })).status,
+      ).toBe(503)
       server.process.kill('SIGTERM')
       expect((await server.finished).code).toBe(0)
       expect((await run(['token', 'revoke', id, '--store', store], home)).code).toBe(0)
@@ -482,9 +555,12 @@ describe('a copy of the file and its log without the index', () => {
     const token = await tokenFor('a', home)
     const server = serve(home)
     const url = await server.url
-    expect((await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status).toBe(200)
+    expect(
+      (await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status,
+    ).toBe(200)
     const copy = folder()
-    for (const name of ['plants.db', 'plants.db-wal']) copyFileSync(join(home, name), join(copy, name))
+    for (const name of ['plants.db', 'plants.db-wal'])
+      copyFileSync(join(home, name), join(copy, name))
     server.process.kill('SIGKILL')
     await server.finished
     rmSync(join(home, 'plants.db-shm'))
@@ -502,13 +578,26 @@ describe('npm start', () => {
     const home = folder()
     const { status, stdout, stderr } = spawnSync(
       'npm',
-      ['start', '--prefix', join(import.meta.dir, '../..'), '--port', '8081', '--store=sqlite:x.db'],
-      { cwd: home, encoding: 'utf8', env: { ...process.env, PLANTS_STORE: `sqlite:${home}/plants.db` } },
+      [
+        'start',
+        '--prefix',
+        join(import.meta.dir, '../..'),
+        '--port',
+        '8081',
+        '--store=sqlite:x.db',
+      ],
+      {
+        cwd: home,
+        encoding: 'utf8',
+        env: { ...process.env, PLANTS_STORE: `sqlite:${home}/plants.db` },
+      },
     )
     expect(status).toBe(2)
     expect(stdout).not.toContain('listening')
     expect(stderr).toContain('plants: npm kept --port for itself; write: npm start -- --port ')
-    expect(stderr).toContain('plants: npm kept --store for itself; write: npm start -- --store sqlite:x.db\n')
+    expect(stderr).toContain(
+      'plants: npm kept --store for itself; write: npm start -- --store sqlite:x.db\n',
+    )
     expect(stderr).not.toContain('too many')
     expect(readdirSync(home)).toEqual([])
   }, 30_000)

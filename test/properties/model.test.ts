@@ -26,7 +26,8 @@ const name = fc.constantFrom('x', 'y')
 const pick = fc.nat(50)
 
 function plantsOf(model: Model, of: string) {
-  const plants = model.plants.get(of) ?? new Map<number, { name: string; tag?: string; key?: string }>()
+  const plants =
+    model.plants.get(of) ?? new Map<number, { name: string; tag?: string; key?: string }>()
   model.plants.set(of, plants)
   return plants
 }
@@ -34,7 +35,9 @@ function plantsOf(model: Model, of: string) {
 const issue = fc.tuple(account, fc.boolean()).map(
   ([of, mayWrite]): Command =>
     async (model, service) => {
-      const text = await service.tokenFor(of, { scopes: mayWrite ? ['plants:read', 'plants:write'] : ['plants:read'] })
+      const text = await service.tokenFor(of, {
+        scopes: mayWrite ? ['plants:read', 'plants:write'] : ['plants:read'],
+      })
       const known = new Set(model.tokens.map((token) => token.id))
       const record = (await service.store.listTokens(of)).find((token) => !known.has(token.id))
       model.tokens.push({ text, id: record?.id ?? '', account: of, mayWrite, usable: true })
@@ -52,7 +55,13 @@ const revoke = pick.map(
 )
 
 const create = fc
-  .tuple(pick, id, name, fc.option(name, { nil: undefined }), fc.option(fc.constantFrom('k1', 'k2'), { nil: undefined }))
+  .tuple(
+    pick,
+    id,
+    name,
+    fc.option(name, { nil: undefined }),
+    fc.option(fc.constantFrom('k1', 'k2'), { nil: undefined }),
+  )
   .map(
     ([n, of, plantName, tag, key]): Command =>
       async (model, service) => {
@@ -67,10 +76,13 @@ const create = fc
         if (!token.mayWrite) return expect(answer.status).toBe(403)
         const plants = plantsOf(model, token.account)
         const existing = plants.get(of)
-        if (existing === undefined) plants.set(of, { ...plant, ...(key === undefined ? {} : { key }) })
+        if (existing === undefined)
+          plants.set(of, { ...plant, ...(key === undefined ? {} : { key }) })
         const retried = existing !== undefined && key !== undefined && existing.key === key
         const same = existing?.name === plantName && existing.tag === tag
-        expect(answer.status).toBe(existing === undefined || (retried && same) ? 200 : retried ? 422 : 409)
+        expect(answer.status).toBe(
+          existing === undefined || (retried && same) ? 200 : retried ? 422 : 409,
+        )
         if (answer.status === 200) expect(answer.json).toEqual(plant)
       },
   )
@@ -90,16 +102,24 @@ const list = fc.tuple(pick, fc.option(fc.nat(4), { nil: undefined })).map(
   ([n, limit]): Command =>
     async (model, service) => {
       const token = model.tokens[n % model.tokens.length]
-      const answer = await service.call('GET', `/plants${limit === undefined ? '' : `?limit=${limit}`}`, {
-        token: token?.text ?? 'none',
-      })
+      const answer = await service.call(
+        'GET',
+        `/plants${limit === undefined ? '' : `?limit=${limit}`}`,
+        {
+          token: token?.text ?? 'none',
+        },
+      )
       if (token === undefined || !token.usable) return expect(answer.status).toBe(401)
       const plants = [...plantsOf(model, token.account)].toSorted(([one], [other]) => one - other)
       const shown = plants
         .slice(0, limit ?? plants.length)
-        .map(([, { name: shownName, tag }]) => (tag === undefined ? { name: shownName } : { name: shownName, tag }))
+        .map(([, { name: shownName, tag }]) =>
+          tag === undefined ? { name: shownName } : { name: shownName, tag },
+        )
       expect(answer.json).toEqual(shown)
-      expect(answer.headers.has('link')).toBe(limit !== undefined && limit > 0 && plants.length > limit)
+      expect(answer.headers.has('link')).toBe(
+        limit !== undefined && limit > 0 && plants.length > limit,
+      )
     },
 )
 

@@ -23,13 +23,24 @@ function newAccount(): Promise<string> {
 
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
-  fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 0n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n),
+  fc.constantFrom(
+    -(2n ** 63n),
+    2n ** 63n - 1n,
+    0n,
+    -1n,
+    2n ** 53n,
+    2n ** 53n + 1n,
+    -(2n ** 53n) - 1n,
+  ),
 )
 const text = fc.string({ unit: 'binary', maxLength: 60 }).filter((value) => !value.includes('\0'))
 const plant = fc.record({ id: int64, name: text, tag: fc.option(text, { nil: undefined }) })
 
 /** A plant as JSON with every digit of its id, spaced as some clients space it. */
-function json({ id, name, tag }: { id: bigint; name: string; tag: string | undefined }, space: string): string {
+function json(
+  { id, name, tag }: { id: bigint; name: string; tag: string | undefined },
+  space: string,
+): string {
   const members = [
     `"id":${space}${id}`,
     `"name":${space}${JSON.stringify(name)}`,
@@ -52,7 +63,8 @@ describe('any valid plants', () => {
           }
           const sorted = plants.toSorted((one, other) => (one.id < other.id ? -1 : 1))
           expect((await service.call('GET', '/plants', { token })).json).toEqual(sorted.map(wire))
-          for (const { id } of plants) expect((await service.call('DELETE', `/plants/${id}`, { token })).status).toBe(204)
+          for (const { id } of plants)
+            expect((await service.call('DELETE', `/plants/${id}`, { token })).status).toBe(204)
           expect((await service.call('GET', '/plants', { token })).text).toBe('[]')
         },
       ),
@@ -67,7 +79,11 @@ function wire({ name, tag }: { name: string; tag: string | undefined }): object 
 
 describe('anything at all as a body', () => {
   const near = fc.record(
-    { id: fc.oneof(int64.map(Number), fc.anything()), name: fc.oneof(fc.string(), fc.anything()), tag: fc.anything() },
+    {
+      id: fc.oneof(int64.map(Number), fc.anything()),
+      name: fc.oneof(fc.string(), fc.anything()),
+      tag: fc.anything(),
+    },
     { requiredKeys: [] },
   )
 
@@ -75,15 +91,21 @@ describe('anything at all as a body', () => {
     ['JSON', fc.json({ maxDepth: 5 })],
     [
       'JSON that is nearly a plant',
-      near.map((value) => JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part)) ?? ''),
+      near.map(
+        (value) =>
+          JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part)) ??
+          '',
+      ),
     ],
     ['text', fc.string({ unit: 'binary', maxLength: 200 })],
     [
       'plants with a wrong byte',
-      fc.tuple(plant, fc.nat(200), fc.string({ minLength: 1, maxLength: 1 })).map(([each, at, wrong]) => {
-        const body = json(each, ' ')
-        return body.slice(0, at % body.length) + wrong + body.slice((at % body.length) + 1)
-      }),
+      fc
+        .tuple(plant, fc.nat(200), fc.string({ minLength: 1, maxLength: 1 }))
+        .map(([each, at, wrong]) => {
+          const body = json(each, ' ')
+          return body.slice(0, at % body.length) + wrong + body.slice((at % body.length) + 1)
+        }),
     ],
   ])(
     'as %s gets 200, 400 or 409, with the right body, and never a 500',
@@ -94,7 +116,11 @@ describe('anything at all as a body', () => {
           const { status, json: answered } = await service.call('POST', '/plants', { token, body })
           expect([200, 400, 409]).toContain(status)
           if (status === 200) expect(answered).toMatchObject({ name: expect.any(String) })
-          else expect(answered).toEqual({ error: status, message: expect.stringMatching(/^[^\n]{10,200}\.$/) })
+          else
+            expect(answered).toEqual({
+              error: status,
+              message: expect.stringMatching(/^[^\n]{10,200}\.$/),
+            })
         }),
         { numRuns: 300 },
       )
@@ -106,7 +132,9 @@ describe('anything at all as a body', () => {
     const token = await newAccount()
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 100 }), async (bytes) => {
-        expect((await service.call('POST', '/plants', { token, body: new Uint8Array(bytes) })).status).toBe(400)
+        expect(
+          (await service.call('POST', '/plants', { token, body: new Uint8Array(bytes) })).status,
+        ).toBe(400)
       }),
       { numRuns: 200 },
     )
@@ -125,11 +153,16 @@ describe('anything at all as a target', () => {
         segment,
         async (path, id, question, value) => {
           for (const method of ['GET', 'DELETE']) {
-            const { status, text: body } = await service.call(method, `${path}${id}${question}${question === '' ? '' : value}`, {
-              token,
-            })
+            const { status, text: body } = await service.call(
+              method,
+              `${path}${id}${question}${question === '' ? '' : value}`,
+              {
+                token,
+              },
+            )
             expect([200, 204, 302, 400, 404, 405]).toContain(status)
-            if (status >= 400) expect(JSON.parse(body)).toEqual({ error: status, message: expect.any(String) })
+            if (status >= 400)
+              expect(JSON.parse(body)).toEqual({ error: status, message: expect.any(String) })
           }
         },
       ),

@@ -16,7 +16,10 @@ export interface StoreCase {
 
 const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
-const surroundings = { nowMs: () => 1_700_000_000_000, randomBytes: (count: number) => randomBytes(count) }
+const surroundings = {
+  nowMs: () => 1_700_000_000_000,
+  randomBytes: (count: number) => randomBytes(count),
+}
 const request: TokenRequest = { account: 'a', label: 'label', scopes, lifetimeMs: 1000 }
 
 function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
@@ -33,17 +36,27 @@ function plantsOfEveryLength(): KeptPlant[] {
     { name: 'n'.repeat(length), tag: null },
     { name: 'n'.repeat(length), tag: '' },
     { name: '', tag: 't'.repeat(length) },
-    { name: '\ud83c\udf35'.repeat(length / 4), tag: 'ä'.repeat(length / 4), idempotencyKey: 'k'.repeat(255) },
+    {
+      name: '\ud83c\udf35'.repeat(length / 4),
+      tag: 'ä'.repeat(length / 4),
+      idempotencyKey: 'k'.repeat(255),
+    },
   ])
   return long.flatMap((parts, n) => [plant(2 * n), plant(2 * n + 1, parts)])
 }
 
 async function keptOf(store: Store, account: string): Promise<KeptPlant[]> {
-  return (await store.keptPlants(account, { limit: pagePlants })).plants.map((each) => ({ ...each }))
+  return (await store.keptPlants(account, { limit: pagePlants })).plants.map((each) => ({
+    ...each,
+  }))
 }
 
 export function describeStore(name: string, open: () => Promise<StoreCase>): void {
-  const on = (promise: string, hold: (store: Store, opened: StoreCase) => Promise<void>, timeoutMs = 30_000): void =>
+  const on = (
+    promise: string,
+    hold: (store: Store, opened: StoreCase) => Promise<void>,
+    timeoutMs = 30_000,
+  ): void =>
     test(
       promise,
       async () => {
@@ -70,14 +83,18 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       ]
       for (const each of kept) expect(await store.createPlant('a', each)).toBeUndefined()
       const { plants } = await store.listPlants('a', { limit: 10 })
-      expect(plants.map(({ id, name, tag }) => ({ id, name, tag }))).toEqual(kept.map(({ id, name, tag }) => ({ id, name, tag })))
+      expect(plants.map(({ id, name, tag }) => ({ id, name, tag }))).toEqual(
+        kept.map(({ id, name, tag }) => ({ id, name, tag })),
+      )
     })
 
     on('keeps texts of every length exactly, side by side in one list', async (store) => {
       const kept = plantsOfEveryLength()
       // A short one and a long one that is taken, in one batch with those that are not.
       await Promise.all(kept.slice(0, 8).map((each) => store.createPlant(longestAccount, each)))
-      const answers = await Promise.all(kept.map((each) => store.createPlant(longestAccount, { ...each, name: `${each.name}!` })))
+      const answers = await Promise.all(
+        kept.map((each) => store.createPlant(longestAccount, { ...each, name: `${each.name}!` })),
+      )
       expect(answers.slice(0, 8)).toEqual(kept.slice(0, 8))
       expect(answers.slice(8)).toEqual(kept.slice(8).map(() => undefined))
       const expected = kept.map((each, n) => (n < 8 ? each : { ...each, name: `${each.name}!` }))
@@ -93,7 +110,9 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       for (const each of kept) await store.createPlant('a', each)
       for (const each of kept) {
         expect(await store.createPlant('a', plant(each.id))).toEqual(each)
-        expect(await store.createPlant('a', plant(each.id, { name: 'n'.repeat(2000), tag: 'x' }))).toEqual(each)
+        expect(
+          await store.createPlant('a', plant(each.id, { name: 'n'.repeat(2000), tag: 'x' })),
+        ).toEqual(each)
       }
       expect(await keptOf(store, 'a')).toEqual(kept)
     })
@@ -101,25 +120,39 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
     on('answers the plant that is there, and changes nothing', async (store) => {
       const first = plant(7, { tag: 'indoor', idempotencyKey: 'key' })
       await store.createPlant('a', first)
-      expect(await store.createPlant('a', plant(7, { name: 'other', tag: null, idempotencyKey: 'other' }))).toEqual(first)
+      expect(
+        await store.createPlant(
+          'a',
+          plant(7, { name: 'other', tag: null, idempotencyKey: 'other' }),
+        ),
+      ).toEqual(first)
       expect(await store.createPlant('a', plant(7))).toEqual(first)
-      expect((await store.listPlants('a', { limit: 10 })).plants).toMatchObject([{ id: 7n, name: 'plant 7', tag: 'indoor' }])
+      expect((await store.listPlants('a', { limit: 10 })).plants).toMatchObject([
+        { id: 7n, name: 'plant 7', tag: 'indoor' },
+      ])
     })
 
     on('lets one of sixteen racing creators of an id win', async (store) => {
       const answers = await Promise.all(
-        Array.from({ length: 16 }, (_, n) => store.createPlant('a', plant(1, { name: `racer ${n}` }))),
+        Array.from({ length: 16 }, (_, n) =>
+          store.createPlant('a', plant(1, { name: `racer ${n}` })),
+        ),
       )
       const winners = answers.flatMap((answer, n) => (answer === undefined ? [`racer ${n}`] : []))
       expect(winners).toHaveLength(1)
-      expect((await store.listPlants('a', { limit: 2 })).plants.map(({ name }) => name)).toEqual(winners)
-      for (const answer of answers) if (answer !== undefined) expect(answer.name).toBe(winners[0] as string)
+      expect((await store.listPlants('a', { limit: 2 })).plants.map(({ name }) => name)).toEqual(
+        winners,
+      )
+      for (const answer of answers)
+        if (answer !== undefined) expect(answer.name).toBe(winners[0] as string)
     })
 
     on('lets one of sixteen creators win that race through two doors', async (store, opened) => {
       const other = await opened.reopen()
       const answers = await Promise.all(
-        Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? store : other).createPlant('a', plant(1))),
+        Array.from({ length: 16 }, (_, n) =>
+          (n % 2 === 0 ? store : other).createPlant('a', plant(1)),
+        ),
       )
       expect(answers.filter((answer) => answer === undefined)).toHaveLength(1)
       await other.close()
@@ -157,20 +190,27 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
         expect(await store.createPlant('a', other)).toBeUndefined()
       }
       expect(await keptOf(store, 'a')).toEqual(others)
-      expect(await Promise.all(kept.map(({ id }) => store.deletePlant('a', id)))).toEqual(kept.map(() => true))
+      expect(await Promise.all(kept.map(({ id }) => store.deletePlant('a', id)))).toEqual(
+        kept.map(() => true),
+      )
       expect(await keptOf(store, 'a')).toEqual([])
       expect(await store.countPlants()).toBe(0)
     })
 
     on('lets one of sixteen racing removers have the plant', async (store) => {
       await store.createPlant('a', plant(1))
-      const answers = await Promise.all(Array.from({ length: 16 }, () => store.deletePlant('a', 1n)))
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, () => store.deletePlant('a', 1n)),
+      )
       expect(answers.filter((deleted) => deleted)).toHaveLength(1)
     })
 
     on('settles a create and a delete of one id in some order', async (store) => {
       for (let id = 0; id < 50; id += 1) {
-        const [created, deleted] = await Promise.all([store.createPlant('a', plant(id)), store.deletePlant('a', BigInt(id))])
+        const [created, deleted] = await Promise.all([
+          store.createPlant('a', plant(id)),
+          store.deletePlant('a', BigInt(id)),
+        ])
         expect(created).toBeUndefined()
         expect(await store.deletePlant('a', BigInt(id))).toBe(!deleted)
       }
@@ -186,7 +226,9 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
 
     on('keeps to its range and says whether more follows', async (store) => {
       for (let id = 1; id <= 10; id += 1) await store.createPlant('a', plant(id))
-      const listed = async (range: Parameters<Store['listPlants']>[1]): Promise<[number[], boolean]> => {
+      const listed = async (
+        range: Parameters<Store['listPlants']>[1],
+      ): Promise<[number[], boolean]> => {
         const { plants, more } = await store.listPlants('a', range)
         return [plants.map(({ id }) => Number(id)), more]
       }
@@ -197,12 +239,17 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       expect(await listed({ upTo: 3n, limit: 2 })).toEqual([[1, 2], true])
       expect(await listed({ after: 10n, limit: 3 })).toEqual([[], false])
       expect(await listed({ after: idMax, limit: 3 })).toEqual([[], false])
-      expect(await listed({ after: idMin, upTo: idMax, limit: 100 })).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], false])
+      expect(await listed({ after: idMin, upTo: idMax, limit: 100 })).toEqual([
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        false,
+      ])
     })
 
     on('ends a page early where its text is too much to hold', async (store) => {
       const name = 'n'.repeat(1_000_000)
-      await Promise.all(Array.from({ length: 25 }, (_, n) => store.createPlant('a', plant(n, { name }))))
+      await Promise.all(
+        Array.from({ length: 25 }, (_, n) => store.createPlant('a', plant(n, { name }))),
+      )
       const { plants, more } = await store.listPlants('a', { limit: pagePlants })
       expect(more).toBe(true)
       expect(plants.length).toBeGreaterThanOrEqual(1)
@@ -210,7 +257,11 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
     })
 
     on('shows all that is kept of each plant, and counts them over all accounts', async (store) => {
-      const kept = [plant(1, { tag: 'x', idempotencyKey: 'key' }), plant(2), plant(3, { name: 'other' })]
+      const kept = [
+        plant(1, { tag: 'x', idempotencyKey: 'key' }),
+        plant(2),
+        plant(3, { name: 'other' }),
+      ]
       for (const each of kept) await store.createPlant('a', each)
       await store.createPlant('b', plant(1))
       const { plants, more } = await store.keptPlants('a', { after: 0n, limit: 2 })
@@ -240,7 +291,8 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
     })
 
     on('shows a page as it stood at one moment', async (store) => {
-      // Plant 1 and plant 2 take turns: created before the other is deleted, so one is always there.
+      // Plant 1 and plant 2 take turns: created before the other is deleted, so one is always
+      // there.
       await store.createPlant('a', plant(1))
       let writing = true
       const writer = (async () => {
@@ -260,10 +312,26 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
 
   describe(`${name}: accounts`, () => {
     on('never touch one another, whatever they are called', async (store) => {
-      const accounts = ['a', 'A', 'a ', ' a', 'a\u0001', 'ä', 'a\u0308', "a'b", '%', '_', 'x'.repeat(255), '\ud83c\udf35']
-      for (const account of accounts) expect(await store.createPlant(account, plant(7, { name: account }))).toBeUndefined()
+      const accounts = [
+        'a',
+        'A',
+        'a ',
+        ' a',
+        'a\u0001',
+        'ä',
+        'a\u0308',
+        "a'b",
+        '%',
+        '_',
+        'x'.repeat(255),
+        '\ud83c\udf35',
+      ]
+      for (const account of accounts)
+        expect(await store.createPlant(account, plant(7, { name: account }))).toBeUndefined()
       for (const account of accounts) {
-        expect((await store.listPlants(account, { limit: 10 })).plants.map(({ name }) => name)).toEqual([account])
+        expect(
+          (await store.listPlants(account, { limit: 10 })).plants.map(({ name }) => name),
+        ).toEqual([account])
       }
       expect(await store.deletePlant('a', 7n)).toBe(true)
       expect(await ids(store, 'A')).toEqual([7n])
@@ -272,7 +340,11 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
 
   describe(`${name}: tokens`, () => {
     on('are found by their hash, exactly as they were issued', async (store) => {
-      const { plain, token } = await issueToken(store, { ...request, account: 'ä', label: '"\ud83c\udf35' }, surroundings)
+      const { plain, token } = await issueToken(
+        store,
+        { ...request, account: 'ä', label: '"\ud83c\udf35' },
+        surroundings,
+      )
       expect(await store.findToken(plain.hash())).toEqual(token)
       expect(await store.findToken(plainTokenFrom(randomBytes(32)).hash())).toBeUndefined()
     })
@@ -286,31 +358,42 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       expect(await store.listTokens('c')).toEqual([])
     })
 
-    on('are shown with their hashes, in the order of those, and known to be there', async (store) => {
-      expect(await store.hasTokens()).toBe(false)
-      const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(store, request, surroundings)))
-      expect(await store.hasTokens()).toBe(true)
-      const all = issued
-        .map(({ token, plain }): KeptToken => ({ ...token, hash: plain.hash() }))
-        .sort((one, other) => Buffer.compare(one.hash, other.hash))
-      const plain = (tokens: readonly KeptToken[]) => tokens.map((token) => ({ ...token, hash: [...token.hash] }))
-      expect(plain(await store.keptTokens({ limit: 7 }))).toEqual(plain(all.slice(0, 7)))
-      const [after, upTo] = [all[4]?.hash, all[9]?.hash]
-      expect(plain(await store.keptTokens({ after, limit: 7 }))).toEqual(plain(all.slice(5, 12)))
-      expect(plain(await store.keptTokens({ after, upTo, limit: 7 }))).toEqual(plain(all.slice(5, 10)))
-    })
+    on(
+      'are shown with their hashes, in the order of those, and known to be there',
+      async (store) => {
+        expect(await store.hasTokens()).toBe(false)
+        const issued = await Promise.all(
+          Array.from({ length: 20 }, () => issueToken(store, request, surroundings)),
+        )
+        expect(await store.hasTokens()).toBe(true)
+        const all = issued
+          .map(({ token, plain }): KeptToken => ({ ...token, hash: plain.hash() }))
+          .sort((one, other) => Buffer.compare(one.hash, other.hash))
+        const plain = (tokens: readonly KeptToken[]) =>
+          tokens.map((token) => ({ ...token, hash: [...token.hash] }))
+        expect(plain(await store.keptTokens({ limit: 7 }))).toEqual(plain(all.slice(0, 7)))
+        const [after, upTo] = [all[4]?.hash, all[9]?.hash]
+        expect(plain(await store.keptTokens({ after, limit: 7 }))).toEqual(plain(all.slice(5, 12)))
+        expect(plain(await store.keptTokens({ after, upTo, limit: 7 }))).toEqual(
+          plain(all.slice(5, 10)),
+        )
+      },
+    )
 
-    on('are revoked once, for every process within the time that the store states', async (store, opened) => {
-      const other = await opened.reopen()
-      const { plain, token } = await issueToken(store, request, surroundings)
-      expect(await other.findToken(plain.hash())).toEqual(token)
-      expect(await other.revokeToken(token.id, 5)).toEqual({ ...token, revokedAtMs: 5 })
-      await Bun.sleep(store.tokenDelayMs)
-      expect(await store.findToken(plain.hash())).toEqual({ ...token, revokedAtMs: 5 })
-      expect(await store.revokeToken(token.id, 6)).toEqual({ ...token, revokedAtMs: 5 })
-      expect(await store.revokeToken('unknown', 7)).toBeUndefined()
-      await other.close()
-    })
+    on(
+      'are revoked once, for every process within the time that the store states',
+      async (store, opened) => {
+        const other = await opened.reopen()
+        const { plain, token } = await issueToken(store, request, surroundings)
+        expect(await other.findToken(plain.hash())).toEqual(token)
+        expect(await other.revokeToken(token.id, 5)).toEqual({ ...token, revokedAtMs: 5 })
+        await Bun.sleep(store.tokenDelayMs)
+        expect(await store.findToken(plain.hash())).toEqual({ ...token, revokedAtMs: 5 })
+        expect(await store.revokeToken(token.id, 6)).toEqual({ ...token, revokedAtMs: 5 })
+        expect(await store.revokeToken('unknown', 7)).toBeUndefined()
+        await other.close()
+      },
+    )
 
     on('keep their last use', async (store) => {
       const { plain, token } = await issueToken(store, request, surroundings)
@@ -319,7 +402,9 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
     })
 
     on('have one first among them', async (store) => {
-      const answers = await Promise.all(Array.from({ length: 8 }, () => issueFirstToken(store, request, surroundings)))
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => issueFirstToken(store, request, surroundings)),
+      )
       expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1)
       expect(await store.listTokens()).toHaveLength(1)
       expect(await issueFirstToken(store, request, surroundings)).toBeUndefined()
@@ -350,9 +435,11 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       await expect(store.createPlant('a', plant(1))).rejects.toMatchObject({
         refusal: expect.stringMatching(/store-unavailable|outcome-unknown/),
       })
-      await expect((async () => await store.listPlants('a', { limit: 1 }))()).rejects.toMatchObject({
-        refusal: 'store-unavailable',
-      })
+      await expect((async () => await store.listPlants('a', { limit: 1 }))()).rejects.toMatchObject(
+        {
+          refusal: 'store-unavailable',
+        },
+      )
       await expect(store.ready()).rejects.toMatchObject({ name: 'Failure' })
     })
   })

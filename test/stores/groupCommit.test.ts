@@ -16,7 +16,9 @@ function groupCommit(through: Channel): GroupCommit<Write, Outcome> {
 
 const slowCommitMs = 40
 
-function slowGroup(commit: (batch: readonly string[]) => Promise<void>): GroupCommit<string, string> {
+function slowGroup(
+  commit: (batch: readonly string[]) => Promise<void>,
+): GroupCommit<string, string> {
   return new GroupCommit(
     async (batch) => {
       await commit(batch)
@@ -67,7 +69,9 @@ describe('group commit', () => {
     await Bun.sleep(slowCommitMs / 2)
     const late = group.submit('a', 'x')
     await Promise.all(first)
-    await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
+    await new Promise<void>((resolve) =>
+      setImmediate(() => resolve(void order.push('turn of others'))),
+    )
     await late
     expect(order).toEqual(['commit', 'commit', 'turn of others'])
   })
@@ -85,7 +89,9 @@ describe('group commit', () => {
     await Bun.sleep(1)
     const early = group.submit('a', 'x')
     await first
-    await new Promise<void>((resolve) => setImmediate(() => resolve(void order.push('turn of others'))))
+    await new Promise<void>((resolve) =>
+      setImmediate(() => resolve(void order.push('turn of others'))),
+    )
     await early
     expect(order).toEqual(['commit', 'commit', 'turn of others'])
   })
@@ -99,7 +105,9 @@ describe('group commit', () => {
       },
       { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: (write) => write },
     )
-    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit('a', each)))).toEqual([1, 2, 1, 3])
+    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit('a', each)))).toEqual([
+      1, 2, 1, 3,
+    ])
     expect(batches).toEqual([['x', 'y'], ['x'], ['x']])
   })
 
@@ -109,10 +117,22 @@ describe('group commit', () => {
         await Bun.sleep(50)
         return batch
       },
-      { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: () => 'one at a time', waitMaxMs: 75 },
+      {
+        room: new WaitingRoom(),
+        textOf: ({ length }) => length,
+        keyOf: () => 'one at a time',
+        waitMaxMs: 75,
+      },
     )
-    const settled = await Promise.allSettled(['first', 'second', 'third', 'fourth'].map((each) => group.submit('a', each)))
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    const settled = await Promise.allSettled(
+      ['first', 'second', 'third', 'fourth'].map((each) => group.submit('a', each)),
+    )
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
     expect(settled[3]).toMatchObject({ reason: { refusal: 'store-unavailable' } })
   })
 
@@ -130,9 +150,14 @@ describe('group commit', () => {
     }, options)
     const first = group.submit('a', 'x'.repeat(30 * 1024 * 1024))
     await Bun.sleep(5)
-    await expect(group.submit('a', 'x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    await expect(group.submit('a', 'x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({
+      refusal: 'store-unavailable',
+    })
     await expect(
-      new GroupCommit<string, string>(async (batch) => batch, options).submit('a', 'x'.repeat(5 * 1024 * 1024)),
+      new GroupCommit<string, string>(async (batch) => batch, options).submit(
+        'a',
+        'x'.repeat(5 * 1024 * 1024),
+      ),
     ).rejects.toThrow()
     expect(idle).toBe(1)
     resolve()
@@ -148,7 +173,9 @@ describe('group commit', () => {
       refusal: 'store-unavailable',
       cause: { message: 'disk full' },
     })
-    const unknown = groupCommit(channel(async () => '{"failed":"input output error","undone":false}'))
+    const unknown = groupCommit(
+      channel(async () => '{"failed":"input output error","undone":false}'),
+    )
     await expect(unknown.submit('a', write)).rejects.toMatchObject({
       refusal: 'outcome-unknown',
       cause: { message: 'input output error' },
@@ -175,7 +202,9 @@ describe('group commit', () => {
       }),
     )
     const large: Write = ['createPlant', 'a', '1', 'n'.repeat(1024 * 1024), null, null]
-    const results = await Promise.allSettled(Array.from({ length: 80 }, () => group.submit('a', large)))
+    const results = await Promise.allSettled(
+      Array.from({ length: 80 }, () => group.submit('a', large)),
+    )
     const refused = results.filter(({ status }) => status === 'rejected')
     expect(refused.length).toBeGreaterThan(40)
     expect(refused.length).toBeLessThan(60)
@@ -198,7 +227,9 @@ describe('group commit', () => {
     await Promise.all(others)
     // The others did not wait for more than the batch that was under way.
     expect(batches.slice(0, 2).flat()).toEqual(expect.arrayContaining(['b', 'c']))
-    expect((await Promise.all(hog)).filter((outcome) => outcome === 'refused').length).toBeGreaterThan(60)
+    expect(
+      (await Promise.all(hog)).filter((outcome) => outcome === 'refused').length,
+    ).toBeGreaterThan(60)
   })
 
   test('serves each account in its turn, however many write more than fits into a batch', async () => {
@@ -212,7 +243,11 @@ describe('group commit', () => {
     )
     const accounts = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
     // Four of these fill a batch.
-    await Promise.all(accounts.flatMap((account) => [1, 2].map(() => group.submit(account, account.repeat(1024 * 1024)))))
+    await Promise.all(
+      accounts.flatMap((account) =>
+        [1, 2].map(() => group.submit(account, account.repeat(1024 * 1024))),
+      ),
+    )
     expect(served.slice(0, 8).toSorted()).toEqual(accounts)
   })
 })

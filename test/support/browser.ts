@@ -17,22 +17,30 @@ const args = [
   '--disable-quic',
 ]
 
-export const desktop = { viewport: { width: 1280, height: 800 } } as const satisfies BrowserContextOptions
+export const desktop = {
+  viewport: { width: 1280, height: 800 },
+} as const satisfies BrowserContextOptions
 export const phone = {
   viewport: { width: 390, height: 844 },
   hasTouch: true,
   isMobile: true,
 } as const satisfies BrowserContextOptions
 
-/** Whether to go without a browser: only where there is none, and never in CI, where that is a failure. */
+/**
+ * Whether to go without a browser: only where there is none, and never in CI, where that is a
+ * failure.
+ */
 export function browserIsExcused(): boolean {
   if (executablePath !== undefined || process.env['CI']) return false
-  console.warn(`SKIPPED: the tests of the reference page need Chromium, and it is at none of ${places.join(', ')}.`)
+  console.warn(
+    `SKIPPED: the tests of the reference page need Chromium, and it is at none of ${places.join(', ')}.`,
+  )
   return true
 }
 
 /** Starts the browser; whoever starts it closes it. */
 export function launchBrowser(): Promise<Browser> {
-  if (executablePath === undefined) throw new Error(`Chromium is at none of ${places.join(', ')}; install it.`)
+  if (executablePath === undefined)
+    throw new Error(`Chromium is at none of ${places.join(', ')}; install it.`)
   return chromium.launch({ executablePath, args, timeout: 20_000 })
 }

@@ -55,7 +55,9 @@ export class Load {
 
   start(clients: number): void {
     this.#lastWriteMs = performance.now()
-    this.#running = Promise.all(Array.from({ length: clients }, (_, client) => this.#run(client, clients)))
+    this.#running = Promise.all(
+      Array.from({ length: clients }, (_, client) => this.#run(client, clients)),
+    )
   }
 
   async stop(): Promise<void> {
@@ -68,7 +70,10 @@ export class Load {
     const goal = this.acknowledged + count
     const endMs = performance.now() + withinMs
     while (this.acknowledged < goal) {
-      if (performance.now() > endMs) throw new Error(`no ${count} writes within ${withinMs} ms: ${JSON.stringify(this.statuses)}`)
+      if (performance.now() > endMs)
+        throw new Error(
+          `no ${count} writes within ${withinMs} ms: ${JSON.stringify(this.statuses)}`,
+        )
       await Bun.sleep(5)
     }
   }
@@ -78,7 +83,8 @@ export class Load {
     const response = await this.#fetch(this.#urls[0] ?? '', 'GET', '/plants')
     const plants = JSON.parse(await response.text()) as { name: string }[]
     const present = new Set(plants.map(({ name }) => Number(name)))
-    const inState = (wanted: Known): number[] => [...this.#known].flatMap(([id, state]) => (state === wanted ? [id] : []))
+    const inState = (wanted: Known): number[] =>
+      [...this.#known].flatMap(([id, state]) => (state === wanted ? [id] : []))
     return {
       wrong: this.#wrong,
       twice: plants.length - present.size,
@@ -100,7 +106,13 @@ export class Load {
 
   async #create(url: string, id: number): Promise<void> {
     this.#known.set(id, 'unknown')
-    const status = await this.#status('create', url, 'POST', '/plants', `{"id":${id},"name":"${id}"}`)
+    const status = await this.#status(
+      'create',
+      url,
+      'POST',
+      '/plants',
+      `{"id":${id},"name":"${id}"}`,
+    )
     if (status === 200) this.#known.set(id, 'present')
     else if (status !== 503) this.#wrong.push(`create of a new id: ${status}`)
   }
@@ -118,7 +130,13 @@ export class Load {
     if (status !== 200 && status !== 503) this.#wrong.push(`list: ${status}`)
   }
 
-  async #status(what: string, url: string, method: string, target: string, body?: string): Promise<number | string> {
+  async #status(
+    what: string,
+    url: string,
+    method: string,
+    target: string,
+    body?: string,
+  ): Promise<number | string> {
     const outcome = await this.#outcome(url, method, target, body)
     const key = `${what} ${outcome}`
     this.#statuses.set(key, (this.#statuses.get(key) ?? 0) + 1)
@@ -129,12 +147,18 @@ export class Load {
     return outcome
   }
 
-  async #outcome(url: string, method: string, target: string, body?: string): Promise<number | string> {
+  async #outcome(
+    url: string,
+    method: string,
+    target: string,
+    body?: string,
+  ): Promise<number | string> {
     try {
       const response = await this.#fetch(url, method, target, body)
       const text = await response.text()
       if (response.status !== 204) JSON.parse(text)
-      if (response.status === 503 && response.headers.get('retry-after') === null) return '503 without Retry-After'
+      if (response.status === 503 && response.headers.get('retry-after') === null)
+        return '503 without Retry-After'
       return response.status
     } catch (error) {
       return String(error)

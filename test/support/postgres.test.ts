@@ -1,4 +1,5 @@
-// What the tests expect of their PostgreSQL servers: both orders of text, and a standby that loses nothing.
+// What the tests expect of their PostgreSQL servers: both orders of text, and a standby that loses
+// nothing.
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { Client } from 'pg'
@@ -41,15 +42,24 @@ test('a server orders text by bytes', async () => {
     folded: false,
   })
   expect(await ask(url, 'create table kept as select 1 as one')).toBeUndefined()
-  expect(await ask(url, "select current_setting('is_superuser') as superuser, current_setting('fsync') as fsync")).toEqual({
+  expect(
+    await ask(
+      url,
+      "select current_setting('is_superuser') as superuser, current_setting('fsync') as fsync",
+    ),
+  ).toEqual({
     superuser: 'off',
     fsync: 'on',
   })
-  expect(await server.sql('select 1 as one; select 2 as two', 'ordered_by_bytes')).toEqual([{ two: 2 }])
+  expect(await server.sql('select 1 as one; select 2 as two', 'ordered_by_bytes')).toEqual([
+    { two: 2 },
+  ])
 })
 
 test('a server orders text by ICU', async () => {
-  const server = disposedLater(await startPostgres({ locale: 'icu', settings: { work_mem: '8MB' } }))
+  const server = disposedLater(
+    await startPostgres({ locale: 'icu', settings: { work_mem: '8MB' } }),
+  )
   expect(await ask(server.url(), order)).toEqual({
     datlocprovider: 'i',
     datcollate: 'C',
@@ -99,7 +109,8 @@ test('a proxy falls silent both ways or in one, takes up again, and breaks', asy
   const client = new Client({ connectionString: url.replace('plants:', 'postgres:') })
   client.on('error', () => {})
   await client.connect()
-  const count = async (): Promise<unknown> => (await server.sql('select count(*)::int as kept from proxied'))[0]?.['kept']
+  const count = async (): Promise<unknown> =>
+    (await server.sql('select count(*)::int as kept from proxied'))[0]?.['kept']
   const silent = async (answer: Promise<unknown>): Promise<boolean> =>
     await Promise.race([answer.then(() => false), Bun.sleep(150).then(() => true)])
 

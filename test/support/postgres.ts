@@ -1,11 +1,10 @@
 // Real PostgreSQL servers for tests, from the programs that npm brings along: nothing to install.
 //
-// - startPostgres makes a server in a folder of its own; startStandby one that follows another.
-// - sharedPostgres is one server for all tests of the process.
-// - kill is like a power cut: every process of the server goes at once.
-// - No server and no file outlives the test process, however that ends: shells that wait for its end
-//   clear up after it.
-// - As root the programs run as "nobody", since PostgreSQL refuses root.
+// - startPostgres makes a server in a folder of its own; startStandby one that follows another. -
+// sharedPostgres is one server for all tests of the process. - kill is like a power cut: every
+// process of the server goes at once. - No server and no file outlives the test process, however
+// that ends: shells that wait for its end clear up after it. - As root the programs run as
+// "nobody", since PostgreSQL refuses root.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -36,7 +35,10 @@ export interface PostgresServer {
   readonly folder: string
   /** How the role "plants", which is no superuser, reaches a database: "plants" unless named. */
   url(database?: string): string
-  /** Runs one statement or several as superuser, on the database "plants" unless named, and gives the rows of the last. */
+  /**
+   * Runs one statement or several as superuser, on the database "plants" unless named, and gives
+   * the rows of the last.
+   */
   sql(text: string, database?: string): Promise<Record<string, unknown>[]>
   /** Makes a database owned by the role "plants", and gives its url. */
   createDatabase(name: string): Promise<string>
@@ -45,7 +47,10 @@ export interface PostgresServer {
   stop(mode?: 'fast' | 'immediate'): Promise<void>
   /** Ends every process of the server at once, with nothing flushed or said to a client. */
   kill(): Promise<void>
-  /** Halts every process of the server: connections stay open, new ones are accepted by the kernel, nothing answers. */
+  /**
+   * Halts every process of the server: connections stay open, new ones are accepted by the kernel,
+   * nothing answers.
+   */
   pause(): void
   resume(): void
   /** Ends it, however it stands, and removes its folder. */
@@ -108,7 +113,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 /** Copies the primary, which goes on running, and starts the copy; resolves when it streams. */
-export async function startStandby(primary: PostgresServer, options: StandbyOptions = {}): Promise<Standby> {
+export async function startStandby(
+  primary: PostgresServer,
+  options: StandbyOptions = {},
+): Promise<Standby> {
   const name = options.name ?? 'standby'
   const server = createServer(await freePort())
   const streaming = `select sync_state from pg_stat_replication where application_name = '${name}' and state = 'streaming'`
@@ -123,16 +131,23 @@ export async function startStandby(primary: PostgresServer, options: StandbyOpti
     makeSynchronous: async () => {
       await primary.sql(`alter system set synchronous_standby_names = '${name}'`)
       await primary.sql('select pg_reload_conf()')
-      await until(`${name} is synchronous`, async () => (await primary.sql(streaming))[0]?.['sync_state'] === 'sync')
+      await until(
+        `${name} is synchronous`,
+        async () => (await primary.sql(streaming))[0]?.['sync_state'] === 'sync',
+      )
     },
     promote: async () => {
       const [answer] = await server.sql('select pg_promote(true, 20) as promoted', 'postgres')
-      if (answer?.['promoted'] !== true) throw new Error(`${name} was not promoted:\n${logOf(server.folder)}`)
+      if (answer?.['promoted'] !== true)
+        throw new Error(`${name} was not promoted:\n${logOf(server.folder)}`)
     },
   }
 }
 
-/** One server for all tests of this process, started when first asked for. Make a database of your own; leave it running. */
+/**
+ * One server for all tests of this process, started when first asked for. Make a database of your
+ * own; leave it running.
+ */
 export function sharedPostgres(): Promise<PostgresServer> {
   const state = processState()
   state.shared ??= startPostgres()
@@ -152,8 +167,9 @@ async function orDispose(server: PostgresServer, prepare: () => Promise<void>): 
 // A server, once it runs.
 
 /**
- * Runs a server in the background, and ends it when the test process is gone: then the last writer of
- * the pipe is. No child of the test process, since Bun kills those of a test that takes too long.
+ * Runs a server in the background, and ends it when the test process is gone: then the last writer
+ * of the pipe is. No child of the test process, since Bun kills those of a test that takes too
+ * long.
  */
 const guardian = `
 trap '' HUP INT TERM
@@ -180,8 +196,10 @@ function createServer(port: number): PostgresServer {
     await gone([postmaster])
     postmaster = undefined
   }
-  const sql = (text: string, database = 'plants'): Promise<Record<string, unknown>[]> => runSql(port, database, text)
-  const url = (database = 'plants'): string => `postgres://plants:${password}@${host}:${port}/${database}`
+  const sql = (text: string, database = 'plants'): Promise<Record<string, unknown>[]> =>
+    runSql(port, database, text)
+  const url = (database = 'plants'): string =>
+    `postgres://plants:${password}@${host}:${port}/${database}`
   return {
     host,
     port,
@@ -193,7 +211,8 @@ function createServer(port: number): PostgresServer {
       return url(name)
     },
     start: async () => {
-      if (postmaster === undefined || !areAlive([postmaster])) postmaster = await launch(folder, port)
+      if (postmaster === undefined || !areAlive([postmaster]))
+        postmaster = await launch(folder, port)
     },
     stop: (mode = 'fast') => end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT'),
     kill: async () => {
@@ -220,18 +239,25 @@ async function launch(folder: string, port: number): Promise<number> {
   rmSync(join(folder, 'server.pid'), { force: true })
   const log = openSync(join(folder, 'log'), 'a')
   const command = [join(programs(), 'bin/postgres'), '-D', 'data', '-p', String(port)]
-  spawnSync('/bin/sh', ['-c', guardian, 'sh', ...command], { ...surroundings(folder), stdio: ['ignore', log, log] })
+  spawnSync('/bin/sh', ['-c', guardian, 'sh', ...command], {
+    ...surroundings(folder),
+    stdio: ['ignore', log, log],
+  })
   closeSync(log)
   let processId = 0
   await until('the server takes connections', async () => {
     processId ||= Number(contentOf(join(folder, 'server.pid')))
-    if (processId !== 0 && !areAlive([processId])) throw new Error(`the server ended:\n${logOf(folder)}`)
+    if (processId !== 0 && !areAlive([processId]))
+      throw new Error(`the server ended:\n${logOf(folder)}`)
     return isReady(folder, processId)
   })
   return processId
 }
 
-/** Reads what the server says of itself; after a kill the file may still be that of the server before. */
+/**
+ * Reads what the server says of itself; after a kill the file may still be that of the server
+ * before.
+ */
 function isReady(folder: string, processId: number): boolean {
   const lines = postmasterFile(folder)
   return lines[0] === String(processId) && lines[7]?.trim() === 'ready'
@@ -256,14 +282,25 @@ function logOf(folder: string): string {
 }
 
 async function connect(port: number, database: string): Promise<Client> {
-  const client = new Client({ host, port, user: 'postgres', password, database, connectionTimeoutMillis: 10_000 })
+  const client = new Client({
+    host,
+    port,
+    user: 'postgres',
+    password,
+    database,
+    connectionTimeoutMillis: 10_000,
+  })
   // A connection lost between two queries; one lost under a query rejects that query.
   client.on('error', () => {})
   await client.connect()
   return client
 }
 
-async function runSql(port: number, database: string, text: string): Promise<Record<string, unknown>[]> {
+async function runSql(
+  port: number,
+  database: string,
+  text: string,
+): Promise<Record<string, unknown>[]> {
   const client = await connect(port, database)
   try {
     // Where there are several statements, there is a result for each.
@@ -282,13 +319,26 @@ function initialize(folder: string, options: PostgresOptions): void {
   writeFileSync(passwordFile, password)
   giveAway(folder)
   const authentication = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
-  const form = ['--encoding=UTF8', ...localeArguments[options.locale ?? 'c'], '--no-sync', '--no-instructions']
-  const made = spawnSync(join(programs(), 'bin/initdb'), ['-D', 'data', ...authentication, ...form], {
-    ...surroundings(folder),
-    encoding: 'utf8',
-  })
+  const form = [
+    '--encoding=UTF8',
+    ...localeArguments[options.locale ?? 'c'],
+    '--no-sync',
+    '--no-instructions',
+  ]
+  const made = spawnSync(
+    join(programs(), 'bin/initdb'),
+    ['-D', 'data', ...authentication, ...form],
+    {
+      ...surroundings(folder),
+      encoding: 'utf8',
+    },
+  )
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
-  addSettings(folder, { ...defaultSettings, ...tlsSettings(folder, options.tls), ...options.settings })
+  addSettings(folder, {
+    ...defaultSettings,
+    ...tlsSettings(folder, options.tls),
+    ...options.settings,
+  })
 }
 
 function tlsSettings(folder: string, tls: PostgresOptions['tls']): Record<string, string> {
@@ -301,7 +351,9 @@ function tlsSettings(folder: string, tls: PostgresOptions['tls']): Record<string
 }
 
 function addSettings(folder: string, settings: Readonly<Record<string, string>>): void {
-  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`)
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`,
+  )
   writeFileSync(join(folder, 'data/postgresql.conf'), lines.join(''), { flag: 'a' })
 }
 
@@ -311,7 +363,9 @@ async function copyRunning(primary: PostgresServer, folder: string): Promise<voi
   try {
     await session.query("select pg_backup_start('standby', fast => true)")
     await copyFolder(join(primary.folder, 'data'), join(folder, 'data'))
-    const { rows } = await session.query<{ labelfile: string }>('select labelfile from pg_backup_stop(wait_for_archive => false)')
+    const { rows } = await session.query<{ labelfile: string }>(
+      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+    )
     writeFileSync(join(folder, 'data/backup_label'), rows[0]?.labelfile ?? '')
   } finally {
     await session.end()
@@ -319,23 +373,33 @@ async function copyRunning(primary: PostgresServer, folder: string): Promise<voi
 }
 
 const notCopied = /^(?:postmaster\.(?:pid|opts)|postgresql\.auto\.conf|pg_internal\.init)$/
-const leftEmpty = /^(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans|pgsql_tmp)$/
+const leftEmpty =
+  /^(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans|pgsql_tmp)$/
 
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 })
   if (leftEmpty.test(basename(from))) return
   for (const entry of await readdir(from, { withFileTypes: true })) {
     if (entry.isDirectory()) await copyFolder(join(from, entry.name), join(to, entry.name))
-    else if (!notCopied.test(entry.name)) await copyFile(join(from, entry.name), join(to, entry.name)).catch(unlessGone)
+    else if (!notCopied.test(entry.name))
+      await copyFile(join(from, entry.name), join(to, entry.name)).catch(unlessGone)
   }
 }
 
-/** The server removes files while they are copied; what it writes until the backup ends makes up for them. */
+/**
+ * The server removes files while they are copied; what it writes until the backup ends makes up for
+ * them.
+ */
 function unlessGone(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }
 
-function followPrimary(folder: string, primary: PostgresServer, name: string, options: StandbyOptions): void {
+function followPrimary(
+  folder: string,
+  primary: PostgresServer,
+  name: string,
+  options: StandbyOptions,
+): void {
   const port = options.primaryPort ?? primary.port
   const primary_conninfo = `host=${host} port=${port} user=postgres password=${password} application_name=${name}`
   addSettings(folder, { primary_conninfo, ...options.settings })
@@ -344,7 +408,8 @@ function followPrimary(folder: string, primary: PostgresServer, name: string, op
 }
 
 async function freePort(): Promise<number> {
-  // Below the range from which connections take their ports, so that it stays free while the server is down.
+  // Below the range from which connections take their ports, so that it stays free while the server
+  // is down.
   const port = 15_000 + Math.floor(Math.random() * 15_000)
   const free = await new Promise<boolean>((resolve) => {
     const listener = createListener().once('error', () => resolve(false))
@@ -375,7 +440,10 @@ function giveAway(folder: string): void {
   if (asRoot) spawnSync('chown', ['-R', `${identity.uid}:${identity.gid}`, folder])
 }
 
-/** The folder with the programs: that of the package, or a copy where whom they run as cannot run them there. */
+/**
+ * The folder with the programs: that of the package, or a copy where whom they run as cannot run
+ * them there.
+ */
 function programs(): string {
   const state = processState()
   state.programs ??= findPrograms()
@@ -395,9 +463,14 @@ function findPrograms(): string {
   throw new Error(`The programs in ${name} do not run here: ${trial(copy, 'postgres').stderr}`)
 }
 
-/** Makes the links between libraries that an npm package cannot hold, as its install script would if it ran. */
+/**
+ * Makes the links between libraries that an npm package cannot hold, as its install script would if
+ * it ran.
+ */
 function makeLinks(native: string): void {
-  const links: { source: string; target: string }[] = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
+  )
   for (const { source, target } of links) {
     try {
       symlinkSync(basename(source), join(native, '..', target))
@@ -413,7 +486,12 @@ function works(native: string): boolean {
 
 function trial(native: string, program: string) {
   const env = { LD_LIBRARY_PATH: join(native, 'lib') }
-  return spawnSync(join(native, 'bin', program), ['--version'], { ...identity, env, cwd: '/', encoding: 'utf8' })
+  return spawnSync(join(native, 'bin', program), ['--version'], {
+    ...identity,
+    env,
+    cwd: '/',
+    encoding: 'utf8',
+  })
 }
 
 // Processes.
@@ -434,7 +512,9 @@ function family(processId: number): number[] {
 
 /** Whether one of them is more than an entry that nobody has collected. */
 function areAlive(processIds: readonly number[]): boolean {
-  return processes().some(({ processId, state }) => processIds.includes(processId) && !state.startsWith('Z'))
+  return processes().some(
+    ({ processId, state }) => processIds.includes(processId) && !state.startsWith('Z'),
+  )
 }
 
 function gone(processIds: readonly number[]): Promise<void> {
@@ -491,7 +571,10 @@ function processState(): ProcessState {
   return held.plantsTestPostgres
 }
 
-/** Removes the folder of a test process that is gone; tries again while servers that end still write. */
+/**
+ * Removes the folder of a test process that is gone; tries again while servers that end still
+ * write.
+ */
 const janitor = `
 trap '' HUP INT TERM
 {
@@ -503,7 +586,10 @@ trap '' HUP INT TERM
 } >/dev/null 2>&1 &
 `
 
-/** Holds all servers of this process, and the pipe "alive", which this process alone has open for writing. */
+/**
+ * Holds all servers of this process, and the pipe "alive", which this process alone has open for
+ * writing.
+ */
 function processFolder(): string {
   const state = processState()
   state.folder ??= makeProcessFolder()

@@ -76,8 +76,15 @@ export async function makeStore(folder: string): Promise<void> {
 }
 
 /** Issues a token at the command line, in a store that is made first if there is none. */
-export async function tokenFor(account: string, folder: string, ...more: readonly string[]): Promise<string> {
+export async function tokenFor(
+  account: string,
+  folder: string,
+  ...more: readonly string[]
+): Promise<string> {
   if (!existsSync(join(folder, 'plants.db'))) await makeStore(folder)
-  const { out } = await run(['token', 'issue', '--account', account, '--store', 'sqlite:plants.db', ...more], folder)
+  const { out } = await run(
+    ['token', 'issue', '--account', account, '--store', 'sqlite:plants.db', ...more],
+    folder,
+  )
   return out.trim()
 }

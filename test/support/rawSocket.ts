@@ -9,8 +9,15 @@ export interface RawExchange {
   readonly elapsedMs: number
 }
 
-/** Sends parts with pauses (numbers, in milliseconds) between them; waits until the server closes or `forMs` is over. */
-export function exchange(url: string, parts: readonly (string | number)[], forMs = 500): Promise<RawExchange> {
+/**
+ * Sends parts with pauses (numbers, in milliseconds) between them; waits until the server closes or
+ * `forMs` is over.
+ */
+export function exchange(
+  url: string,
+  parts: readonly (string | number)[],
+  forMs = 500,
+): Promise<RawExchange> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     const startedMs = performance.now()

@@ -1,5 +1,6 @@
-// A process that lists plants without a pause, each time on a new connection: `readers.ts URL READERS`, with
-// the token that is to be used from now on as a line of its standard input. It ends with its input.
+// A process that lists plants without a pause, each time on a new connection: `readers.ts URL
+// READERS`, with the token that is to be used from now on as a line of its standard input. It ends
+// with its input.
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 

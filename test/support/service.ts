@@ -17,7 +17,10 @@ export interface TestService extends Service {
   readonly logged: string[]
   /** Moves the service's clock. */
   readonly clock: { nowMs: number }
-  readonly tokenFor: (account: string, options?: { scopes?: readonly Scope[]; lifetimeMs?: number }) => Promise<string>
+  readonly tokenFor: (
+    account: string,
+    options?: { scopes?: readonly Scope[]; lifetimeMs?: number },
+  ) => Promise<string>
   readonly call: (method: string, target: string, options?: CallOptions) => Promise<Answer>
   /** Where its store is, for a second door to it. */
   readonly location: StoreLocation
@@ -39,7 +42,10 @@ export interface Answer {
 }
 
 /** Starts a service and stops it when `use` has returned or thrown. */
-export async function withService(use: (service: TestService) => Promise<void>, limits: Partial<Limits> = {}): Promise<void> {
+export async function withService(
+  use: (service: TestService) => Promise<void>,
+  limits: Partial<Limits> = {},
+): Promise<void> {
   const store = await temporaryStore()
   const service = await startTestService(store.location, limits)
   try {
@@ -67,10 +73,18 @@ export function folderMaker(): () => string {
   }
 }
 
-export async function startTestService(store: StoreLocation, limits: Partial<Limits> = {}): Promise<TestService> {
+export async function startTestService(
+  store: StoreLocation,
+  limits: Partial<Limits> = {},
+): Promise<TestService> {
   const clock = { nowMs: Date.now() }
   const logged: string[] = []
-  const surroundings = { log: memoryLog(logged), nowMs: () => clock.nowMs, randomBytes, limits: { ...defaultLimits, ...limits } }
+  const surroundings = {
+    log: memoryLog(logged),
+    nowMs: () => clock.nowMs,
+    randomBytes,
+    limits: { ...defaultLimits, ...limits },
+  }
   const service = await startService({ host: '127.0.0.1', port: 0, store }, surroundings)
   return {
     ...service,
@@ -78,18 +92,31 @@ export async function startTestService(store: StoreLocation, limits: Partial<Lim
     clock,
     location: store,
     tokenFor: async (account, options = {}) => {
-      const request = { account, label: '', scopes: options.scopes ?? scopes, lifetimeMs: options.lifetimeMs ?? null }
+      const request = {
+        account,
+        label: '',
+        scopes: options.scopes ?? scopes,
+        lifetimeMs: options.lifetimeMs ?? null,
+      }
       return (await issueToken(service.store, request, surroundings)).plain.reveal()
     },
     call: (method, target, options) => call(service.url, method, target, options),
   }
 }
 
-/** One request over real HTTP. A body is sent as application/json unless the headers say otherwise. */
-export async function call(url: string, method: string, target: string, options: CallOptions = {}): Promise<Answer> {
+/**
+ * One request over real HTTP. A body is sent as application/json unless the headers say otherwise.
+ */
+export async function call(
+  url: string,
+  method: string,
+  target: string,
+  options: CallOptions = {},
+): Promise<Answer> {
   const headers = new Headers(options.headers)
   if (options.token !== undefined) headers.set('Authorization', `Bearer ${options.token}`)
-  if (options.body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json')
+  if (options.body !== undefined && !headers.has('Content-Type'))
+    headers.set('Content-Type', 'application/json')
   const response = await fetch(url + target, {
     method,
     headers,
@@ -108,7 +135,8 @@ export async function call(url: string, method: string, target: string, options:
 }
 
 function memoryLog(lines: string[]): Log {
-  const add = (kind: string, content: unknown): void => void lines.push(`${kind} ${Bun.inspect(content)}`)
+  const add = (kind: string, content: unknown): void =>
+    void lines.push(`${kind} ${Bun.inspect(content)}`)
   return {
     request: (entry, status, ending) => add('request', { ...entry, status, ...ending }),
     failure: (message, details) => add('failure', { message, ...details }),

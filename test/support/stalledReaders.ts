@@ -1,5 +1,5 @@
-// A process that asks on many connections and reads nothing: `stalledReaders.ts URL COUNT TARGET TOKEN`. It
-// says so once all have asked, and ends with its standard input.
+// A process that asks on many connections and reads nothing: `stalledReaders.ts URL COUNT TARGET
+// TOKEN`. It says so once all have asked, and ends with its standard input.
 import { connect } from 'node:net'
 
 const [, , url = '', count, target, token] = process.argv

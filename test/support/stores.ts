@@ -1,4 +1,5 @@
-// Stores for tests, empty each time: an SQLite file in a folder of its own, or a PostgreSQL database.
+// Stores for tests, empty each time: an SQLite file in a folder of its own, or a PostgreSQL
+// database.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -16,7 +17,9 @@ export interface TestStore {
 export const storeKind = process.env['PLANTS_TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
 
 export async function temporaryStore(): Promise<TestStore> {
-  return storeKind === 'postgres' ? await temporaryDatabase(await sharedPostgres()) : temporaryFile()
+  return storeKind === 'postgres'
+    ? await temporaryDatabase(await sharedPostgres())
+    : temporaryFile()
 }
 
 function temporaryFile(): TestStore {

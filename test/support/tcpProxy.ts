@@ -1,10 +1,12 @@
-// A TCP proxy on loopback, for what a network does to connections: it falls silent in both ways or in
-// one, and it breaks.
+// A TCP proxy on loopback, for what a network does to connections: it falls silent in both ways or
+// in one, and it breaks.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 export interface TcpProxy {
   readonly port: number
-  /** Passes nothing on, either way; keeps connections open, and accepts new ones without an answer. */
+  /**
+   * Passes nothing on, either way; keeps connections open, and accepts new ones without an answer.
+   */
   freeze(): void
   /** Passes on requests and keeps back the answers. */
   freezeReplies(): void
@@ -75,7 +77,10 @@ function joined(client: Socket, server: Socket): Pair {
   }
 }
 
-/** Passes on what one socket receives, its end included; the function that it gives holds that back, or lets it go. */
+/**
+ * Passes on what one socket receives, its end included; the function that it gives holds that back,
+ * or lets it go.
+ */
 function relay(from: Socket, to: Socket): (hold: boolean) => void {
   const waiting: (() => void)[] = []
   let held = false

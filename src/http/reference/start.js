@@ -40,12 +40,18 @@ addEventListener('DOMContentLoaded', () => {
  */
 function keepIntegersExact() {
   const parse = JSON.parse
-  const bounds = { minimum: 'at least', exclusiveMinimum: 'above', maximum: 'at most', exclusiveMaximum: 'below' }
+  const bounds = {
+    minimum: 'at least',
+    exclusiveMinimum: 'above',
+    maximum: 'at most',
+    exclusiveMaximum: 'below',
+  }
 
   function describeBounds(schema) {
     for (const [name, words] of Object.entries(bounds)) {
       if (typeof schema[name] !== 'bigint') continue
-      schema.description = `${schema.description ?? ''} Must be ${words} \`${schema[name]}\`.`.trim()
+      schema.description =
+        `${schema.description ?? ''} Must be ${words} \`${schema[name]}\`.`.trim()
       delete schema[name]
     }
     return schema
@@ -59,7 +65,8 @@ function keepIntegersExact() {
   }
 
   function exact(_name, value, { source }) {
-    if (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)) return BigInt(source)
+    if (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source))
+      return BigInt(source)
     if (['query', 'header'].includes(value?.in) && 'example' in value) leaveOut(value)
     return value?.type === 'integer' ? describeBounds(value) : value
   }

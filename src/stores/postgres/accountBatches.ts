@@ -1,8 +1,14 @@
 // The writes of one account share a statement; those of different accounts go their own ways, so
 // that none waits for another. One batch of an account is under way at a time.
-import { type Commit, GroupCommit, type GroupCommitOptions, type WaitingRoom } from '../groupCommit.ts'
+import {
+  type Commit,
+  GroupCommit,
+  type GroupCommitOptions,
+  type WaitingRoom,
+} from '../groupCommit.ts'
 
-export interface AccountBatchesOptions<Write> extends Pick<GroupCommitOptions<Write>, 'textOf' | 'keyOf' | 'waitMaxMs'> {
+export interface AccountBatchesOptions<Write>
+  extends Pick<GroupCommitOptions<Write>, 'textOf' | 'keyOf' | 'waitMaxMs'> {
   readonly room: WaitingRoom
 }
 

@@ -31,7 +31,10 @@ export class Attempts {
     return (await this.#attempt(statement, values, false)).rows
   }
 
-  /** The statement must bear being done twice. Rejects with `store-unavailable`, or `outcome-unknown` where it may have been done. */
+  /**
+   * The statement must bear being done twice. Rejects with `store-unavailable`, or
+   * `outcome-unknown` where it may have been done.
+   */
   write(statement: Statement, values: readonly unknown[]): Promise<Answered> {
     return this.#attempt(statement, values, true)
   }
@@ -43,7 +46,11 @@ export class Attempts {
     })
   }
 
-  async #attempt(statement: Statement, values: readonly unknown[], writes: boolean): Promise<Answered> {
+  async #attempt(
+    statement: Statement,
+    values: readonly unknown[],
+    writes: boolean,
+  ): Promise<Answered> {
     const endMs = performance.now() + this.#operationMs
     let uncertain = false
     for (let attempt = 0; ; attempt += 1) {
@@ -61,7 +68,10 @@ export class Attempts {
     }
   }
 
-  /** A random part of a bound that doubles, so that those who failed together do not come back together. */
+  /**
+   * A random part of a bound that doubles, so that those who failed together do not come back
+   * together.
+   */
   #pauseMs(attempt: number): number {
     const [random = 0] = this.#randomBytes(1)
     return (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256

@@ -1,5 +1,5 @@
-// How long things may take, from the shortest to the longest. All lie below the minute after which a
-// request is cut off.
+// How long things may take, from the shortest to the longest. All lie below the minute after which
+// a request is cut off.
 
 export interface Deadlines {
   /** How long to wait for a new connection, for its first words, and for one that others use. */

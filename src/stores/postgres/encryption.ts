@@ -15,7 +15,9 @@ export function encryption({
       return { rejectUnauthorized: false }
     case 'require':
       // Given certificates to trust, libpq verifies here too.
-      return rootCertificates === undefined ? { rejectUnauthorized: false } : { ...trusted, ...anyName }
+      return rootCertificates === undefined
+        ? { rejectUnauthorized: false }
+        : { ...trusted, ...anyName }
     case 'verify-ca':
       return { ...trusted, ...anyName }
     case 'verify-full':
@@ -24,7 +26,10 @@ export function encryption({
 }
 
 /** A certificate counts whatever host it names. */
-const anyName: ConnectionOptions = { rejectUnauthorized: true, checkServerIdentity: () => undefined }
+const anyName: ConnectionOptions = {
+  rejectUnauthorized: true,
+  checkServerIdentity: () => undefined,
+}
 
 /** The driver's words where the server declined TLS. */
 export function isWithoutEncryption(error: unknown): boolean {

@@ -1,5 +1,5 @@
-// What a failed statement means: whether it may have been done, whether to try again, and what it says
-// of its connection. Errors of the server are told apart by SQLSTATE alone
+// What a failed statement means: whether it may have been done, whether to try again, and what it
+// says of its connection. Errors of the server are told apart by SQLSTATE alone
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html), never by a message or a name.
 import { DatabaseError } from 'pg'
 
@@ -48,12 +48,14 @@ const bySqlState: Readonly<Record<string, Fault>> = {
   // too_many_connections, cannot_connect_now
   '53300': undoneLost,
   '57P03': undoneLost,
-  // admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout: the server ended the connection.
+  // admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout: the server ended the
+  // connection.
   '57P01': unknownLost,
   '57P02': unknownLost,
   '57P04': unknownLost,
   '57P05': unknownLost,
-  // connection_failure, said by the server: it does not reach the node that holds this account's rows.
+  // connection_failure, said by the server: it does not reach the node that holds this account's
+  // rows.
   '08006': unknownRetry,
 }
 

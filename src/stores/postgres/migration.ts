@@ -9,7 +9,10 @@ import { migrate, pendingStatements } from './schema.ts'
  * Brings a database to this version's schema and resolves to the statements that were needed; where
  * `onlyLook` it carries out none. Rejects with StoreRefused.
  */
-export async function migratePostgresStore(location: PostgresLocation, onlyLook: boolean): Promise<readonly string[]> {
+export async function migratePostgresStore(
+  location: PostgresLocation,
+  onlyLook: boolean,
+): Promise<readonly string[]> {
   const nodes = new Nodes(location, commandDeadlines, () => {})
   try {
     await nodes.connect()

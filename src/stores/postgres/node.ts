@@ -11,7 +11,10 @@ import type { Statement } from './statements.ts'
 /** How long an idle connection is kept, and any: a new one measures the server's clock anew. */
 const idleMs = 60_000
 const lifetimeSeconds = 600
-/** How long a write without an answer keeps its connection, lest ever more of them wait in the server. */
+/**
+ * How long a write without an answer keeps its connection, lest ever more of them wait in the
+ * server.
+ */
 const leftBehindMs = 60_000
 
 export type Row = Readonly<Record<string, unknown>>
@@ -26,7 +29,13 @@ export class Node {
   readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
   readonly #inUse = new Set<PoolClient>()
 
-  private constructor(location: PostgresLocation, host: PostgresHost, slots: Slots, deadlines: Deadlines, encrypted: boolean) {
+  private constructor(
+    location: PostgresLocation,
+    host: PostgresHost,
+    slots: Slots,
+    deadlines: Deadlines,
+    encrypted: boolean,
+  ) {
     this.host = host
     this.encrypted = encrypted && location.sslMode !== 'disable'
     this.#slots = slots
@@ -48,13 +57,21 @@ export class Node {
       types: { getTypeParser },
       onConnect: (client) => this.#welcome(client, location),
     })
-    // Without listeners the loss of an idle connection would end the process. Whoever uses one sees it fail.
+    // Without listeners the loss of an idle connection would end the process. Whoever uses one sees
+    // it fail.
     this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => client.on('error', () => {}))
   }
 
-  /** Resolves once a first connection is made and greeted; rejects with why the host cannot be used. */
-  static async connect(location: PostgresLocation, host: PostgresHost, slots: Slots, deadlines: Deadlines): Promise<Node> {
+  /**
+   * Resolves once a first connection is made and greeted; rejects with why the host cannot be used.
+   */
+  static async connect(
+    location: PostgresLocation,
+    host: PostgresHost,
+    slots: Slots,
+    deadlines: Deadlines,
+  ): Promise<Node> {
     try {
       return await new Node(location, host, slots, deadlines, true).#connected()
     } catch (error) {
@@ -63,21 +80,33 @@ export class Node {
     }
   }
 
-  /** Whether there are connections at all: then one more that cannot be had says nothing of the host. */
+  /**
+   * Whether there are connections at all: then one more that cannot be had says nothing of the
+   * host.
+   */
   get hasConnections(): boolean {
     return this.#pool.totalCount > 0
   }
 
   /** Sends a statement once and resolves to its rows; rejects with what `faultOf` understands. */
-  async send(statement: Statement, values: readonly unknown[], writes: boolean): Promise<readonly Row[]> {
+  async send(
+    statement: Statement,
+    values: readonly unknown[],
+    writes: boolean,
+  ): Promise<readonly Row[]> {
     const { client, giveBack } = await this.#checkOut(writes)
     const query = this.#query(client, statement, values, writes)
     try {
-      const rows = await inTime(query, this.#deadlines.answerMs, () => new NoAnswer('the database did not answer in time'))
+      const rows = await inTime(
+        query,
+        this.#deadlines.answerMs,
+        () => new NoAnswer('the database did not answer in time'),
+      )
       giveBack(false)
       return rows
     } catch (error) {
-      if (writes && error instanceof NoAnswer) void this.#leaveBehind(query, client).finally(() => giveBack(true))
+      if (writes && error instanceof NoAnswer)
+        void this.#leaveBehind(query, client).finally(() => giveBack(true))
       else giveBack(faultOf(error).connection !== 'good')
       throw error
     }
@@ -104,7 +133,9 @@ export class Node {
     }
   }
 
-  async #checkOut(writes: boolean): Promise<{ client: PoolClient; giveBack: (spent: boolean) => void }> {
+  async #checkOut(
+    writes: boolean,
+  ): Promise<{ client: PoolClient; giveBack: (spent: boolean) => void }> {
     let free: (() => void) | undefined
     try {
       free = await this.#slots.take(writes, this.#deadlines.connectMs)
@@ -123,7 +154,12 @@ export class Node {
     }
   }
 
-  async #query(client: PoolClient, statement: Statement, values: readonly unknown[], writes: boolean): Promise<readonly Row[]> {
+  async #query(
+    client: PoolClient,
+    statement: Statement,
+    values: readonly unknown[],
+    writes: boolean,
+  ): Promise<readonly Row[]> {
     let warned = false
     const onNotice = ({ code }: { code?: string | undefined }): void => {
       if (code?.startsWith('01')) warned = true
@@ -140,23 +176,37 @@ export class Node {
     }
   }
 
-  /** The end of the time in which a write that is sent now may begin, in seconds of the server's clock. */
+  /**
+   * The end of the time in which a write that is sent now may begin, in seconds of the server's
+   * clock.
+   */
   #latestBeginning(client: PoolClient): number {
-    return (performance.now() + this.#deadlines.beginMs + (this.#clockLeadsMs.get(client) ?? 0)) / 1000
+    return (
+      (performance.now() + this.#deadlines.beginMs + (this.#clockLeadsMs.get(client) ?? 0)) / 1000
+    )
   }
 
-  /** Waits on: a commit that waits for a standby cannot be called off, and the server keeps its place. */
+  /**
+   * Waits on: a commit that waits for a standby cannot be called off, and the server keeps its
+   * place.
+   */
   async #leaveBehind(query: Promise<unknown>, client: PoolClient): Promise<void> {
     await inTime(query, leftBehindMs, () => new NoAnswer()).catch(() => {})
     destroy(client)
   }
 
-  /** The first words on each connection; where they fail, it is cut off, since a farewell may never end. */
+  /**
+   * The first words on each connection; where they fail, it is cut off, since a farewell may never
+   * end.
+   */
   async #welcome(client: ClientBase, location: PostgresLocation): Promise<void> {
     try {
       const { connectMs, statementMs } = this.#deadlines
       const greeting = greet(client, { statementMs, writableHosts: location.writableHosts })
-      this.#clockLeadsMs.set(client, await inTime(greeting, connectMs, () => new NoAnswer('it does not answer')))
+      this.#clockLeadsMs.set(
+        client,
+        await inTime(greeting, connectMs, () => new NoAnswer('it does not answer')),
+      )
     } catch (error) {
       destroy(client)
       throw error
@@ -170,7 +220,11 @@ function destroy(client: ClientBase): void {
   connection.stream.destroy()
 }
 
-async function inTime<Value>(work: Promise<Value>, timeMs: number, late: () => Error): Promise<Value> {
+async function inTime<Value>(
+  work: Promise<Value>,
+  timeMs: number,
+  late: () => Error,
+): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const end = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(late()), timeMs)

@@ -1,5 +1,5 @@
-// Which hosts are in use: the one that takes writes, which is sought again after each failure, or all
-// of them where each does. A statement is sent once; trying again is attempts.ts's affair.
+// Which hosts are in use: the one that takes writes, which is sought again after each failure, or
+// all of them where each does. A statement is sent once; trying again is attempts.ts's affair.
 import { describeHost, type PostgresHost, type PostgresLocation } from '../../storeLocation.ts'
 import type { Deadlines } from './deadlines.ts'
 import { faultOf, NotConnected } from './faults.ts'
@@ -17,7 +17,11 @@ export class NoHost extends Error {
   readonly failures: readonly { readonly host: PostgresHost; readonly error: unknown }[]
 
   constructor(failures: NoHost['failures']) {
-    super(failures.map(({ host, error }) => `${describeHost(host)}: ${(error as Error).message}`).join('; '))
+    super(
+      failures
+        .map(({ host, error }) => `${describeHost(host)}: ${(error as Error).message}`)
+        .join('; '),
+    )
     this.failures = failures
   }
 }
@@ -37,7 +41,12 @@ export class Nodes {
   #failed: PostgresHost | undefined
   #closed = false
 
-  constructor(location: PostgresLocation, deadlines: Deadlines, note: (message: string) => void, warn = note) {
+  constructor(
+    location: PostgresLocation,
+    deadlines: Deadlines,
+    note: (message: string) => void,
+    warn = note,
+  ) {
     this.#location = location
     this.#deadlines = deadlines
     this.#note = note
@@ -55,7 +64,11 @@ export class Nodes {
   }
 
   /** Sends a statement and resolves to its rows. Rejects with what `faultOf` understands. */
-  async send(statement: Statement, values: readonly unknown[], writes: boolean): Promise<readonly Row[]> {
+  async send(
+    statement: Statement,
+    values: readonly unknown[],
+    writes: boolean,
+  ): Promise<readonly Row[]> {
     const node = await this.#node().catch((error: unknown) => {
       throw new NotConnected(error)
     })
@@ -124,7 +137,8 @@ export class Nodes {
       .filter((host) => !this.#uses(host))
       .toSorted((one, other) => Number(one === this.#failed) - Number(other === this.#failed))
     const attempts: Promise<void>[] = []
-    for (const host of missing) attempts.push(this.#join(host, host === this.#failed ? [...attempts] : []))
+    for (const host of missing)
+      attempts.push(this.#join(host, host === this.#failed ? [...attempts] : []))
     try {
       await Promise.any(attempts)
     } catch (failure) {
@@ -137,14 +151,20 @@ export class Nodes {
   async #join(host: PostgresHost, others: readonly Promise<void>[]): Promise<void> {
     const slots = this.#slots.get(host) as Slots
     const node = await Node.connect(this.#location, host, slots, this.#deadlines)
-    await Promise.race([Promise.allSettled(others), new Promise((resolve) => setTimeout(resolve, othersFirstMs))])
-    const taken = this.#location.writableHosts === 'primary' ? this.#usable.length > 0 : this.#uses(host)
+    await Promise.race([
+      Promise.allSettled(others),
+      new Promise((resolve) => setTimeout(resolve, othersFirstMs)),
+    ])
+    const taken =
+      this.#location.writableHosts === 'primary' ? this.#usable.length > 0 : this.#uses(host)
     if (taken || this.#closed) {
       this.#end(node)
       return
     }
     this.#usable.push(node)
-    this.#note(`connected to the database at ${describeHost(host)} (${node.encrypted ? 'TLS' : 'no TLS'})`)
+    this.#note(
+      `connected to the database at ${describeHost(host)} (${node.encrypted ? 'TLS' : 'no TLS'})`,
+    )
   }
 
   #uses(host: PostgresHost): boolean {

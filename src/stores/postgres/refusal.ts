@@ -12,7 +12,9 @@ export function refusal(location: PostgresLocation, error: unknown): StoreRefuse
   const cause = error instanceof NotConnected ? error.cause : error
   const reason =
     cause instanceof NoHost
-      ? cause.failures.map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`).join('; ')
+      ? cause.failures
+          .map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`)
+          .join('; ')
       : cause instanceof SchemaRefused
         ? cause.message
         : `it ${reasonOf(cause, location)}`
@@ -37,7 +39,8 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
     EAI_AGAIN: 'is a name that cannot be looked up now',
     ETIMEDOUT: 'does not answer',
     CERT_HAS_EXPIRED: 'shows a certificate that has expired',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'shows a certificate for another name; connect by that name, or use sslmode=verify-ca',
+    ERR_TLS_CERT_ALTNAME_INVALID:
+      'shows a certificate for another name; connect by that name, or use sslmode=verify-ca',
   }
 }
 

@@ -1,5 +1,5 @@
-// The tables, as numbered steps forward. Steps are taken by a command, because starters that race to
-// create tables fail; a service only looks at the version.
+// The tables, as numbered steps forward. Steps are taken by a command, because starters that race
+// to create tables fail; a service only looks at the version.
 import { DatabaseError } from 'pg'
 import { tokenColumns } from '../rows.ts'
 import type { Nodes } from './nodes.ts'
@@ -11,7 +11,10 @@ interface Step {
   readonly distribution: readonly string[]
 }
 
-/** Step n takes a database from version n to n + 1. Each statement may be repeated. A step that has been released is never changed. */
+/**
+ * Step n takes a database from version n to n + 1. Each statement may be repeated. A step that has
+ * been released is never changed.
+ */
 const steps: readonly Step[] = [
   {
     tables: [
@@ -69,7 +72,8 @@ export class SchemaRefused extends Error {}
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
-  if (found === 0) throw new SchemaRefused('it has no tables yet; run "plants migrate --store URL" first')
+  if (found === 0)
+    throw new SchemaRefused('it has no tables yet; run "plants migrate --store URL" first')
   if (found < schemaVersion)
     throw new SchemaRefused(
       `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate --store URL" first`,
@@ -89,18 +93,25 @@ async function requireColumns(nodes: Nodes): Promise<void> {
   }
 }
 
-/** What is left to do to bring a database to this version, in order. Rejects with SchemaRefused where it is not ours to change. */
+/**
+ * What is left to do to bring a database to this version, in order. Rejects with SchemaRefused
+ * where it is not ours to change.
+ */
 export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
-  // One statement, so that it sees the tables of one moment while another may be making them; and of the
-  // catalogue itself, which shows those of others too.
+  // One statement, so that it sees the tables of one moment while another may be making them; and
+  // of the catalogue itself, which shows those of others too.
   const tables = await nodes.send(unnamed(tablesText), [tableNames], false)
   const names = tables.map(({ relname }) => String(relname))
   const [foreign] = names.includes('plants_schema') ? [] : names
   if (foreign !== undefined)
-    throw new SchemaRefused(`it holds a table "${foreign}" of another program; give plants a database of its own`)
+    throw new SchemaRefused(
+      `it holds a table "${foreign}" of another program; give plants a database of its own`,
+    )
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
-  const citus = (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [], false)).length > 0
+  const citus =
+    (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [], false))
+      .length > 0
   return steps
     .slice(found)
     .flatMap(({ tables: own, distribution }, index) => [
@@ -120,9 +131,9 @@ const repetitionsMax = 20
 const repetitionPauseMs = 50
 
 /**
- * What a statement fails with when another does the same at that moment: unique_violation in the catalogue,
- * duplicate_table, duplicate_object, invalid_table_definition (distributed already), internal_error
- * ("tuple concurrently updated"), serialization_failure, deadlock_detected.
+ * What a statement fails with when another does the same at that moment: unique_violation in the
+ * catalogue, duplicate_table, duplicate_object, invalid_table_definition (distributed already),
+ * internal_error ("tuple concurrently updated"), serialization_failure, deadlock_detected.
  */
 const racing = new Set(['23505', '42P07', '42710', '42P16', 'XX000', '40001', '40P01'])
 

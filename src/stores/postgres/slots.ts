@@ -1,5 +1,5 @@
-// How many connections to a host are in use at once. Writes leave some to reads, because a write may
-// stand still for as long as the database waits for a standby.
+// How many connections to a host are in use at once. Writes leave some to reads, because a write
+// may stand still for as long as the database waits for a standby.
 
 interface Waiting {
   readonly writes: boolean

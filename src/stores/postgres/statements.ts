@@ -12,9 +12,10 @@ export interface Statement {
 }
 
 /**
- * A write whose answer does not come is sent again. Should the first one arrive late, perhaps after the plant was
- * deleted or created anew by others, it must do nothing. So it carries the latest time at which it may begin,
- * in seconds of the server's clock, and past that it fails with division_by_zero, which says so.
+ * A write whose answer does not come is sent again. Should the first one arrive late, perhaps after
+ * the plant was deleted or created anew by others, it must do nothing. So it carries the latest
+ * time at which it may begin, in seconds of the server's clock, and past that it fails with
+ * division_by_zero, which says so.
  */
 const begunBefore = (latest: string): string =>
   `1 / (case when extract(epoch from now()) <= ${latest}::float8 then 1 else 0 end) = 1`
@@ -52,9 +53,9 @@ export const statements = {
   },
 
   /**
-   * A row under a taken id is left as it is, unless it is our own of an attempt whose answer was lost
-   * (the same op) or the one that is repeated on purpose (the same key). Those are written again, so
-   * that the answer waits for a commit: the first one may not have reached the standbys.
+   * A row under a taken id is left as it is, unless it is our own of an attempt whose answer was
+   * lost (the same op) or the one that is repeated on purpose (the same key). Those are written
+   * again, so that the answer waits for a commit: the first one may not have reached the standbys.
    */
   createPlants: {
     name: 'create_plants',
@@ -109,7 +110,10 @@ export const statements = {
   },
 
   findToken: { name: 'find_token', text: `select ${tokenColumns} from tokens where hash = $1` },
-  listTokens: { name: 'list_tokens', text: `select ${tokenColumns} from tokens where account = coalesce($1, account)` },
+  listTokens: {
+    name: 'list_tokens',
+    text: `select ${tokenColumns} from tokens where account = coalesce($1, account)`,
+  },
   keptTokens: {
     name: 'kept_tokens',
     text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
@@ -129,5 +133,8 @@ export const statements = {
   /** Changes nothing, but only a node that takes writes accepts it. */
   probe: { name: 'probe', text: 'delete from plants where account = $1 and id = $2' },
 
-  schemaVersion: { name: 'schema_version', text: 'select coalesce(max(version), 0) as version from plants_schema' },
+  schemaVersion: {
+    name: 'schema_version',
+    text: 'select coalesce(max(version), 0) as version from plants_schema',
+  },
 } as const satisfies Record<string, Statement>

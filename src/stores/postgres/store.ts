@@ -1,7 +1,14 @@
 // The store on the PostgreSQL protocol: plain statements, each on one account, tried until they are
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Answer, type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
+import {
+  type Answer,
+  type Page,
+  type PlantRange,
+  pageTextMax,
+  type Store,
+  type TokenRange,
+} from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import type { PostgresLocation } from '../../storeLocation.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
@@ -31,8 +38,14 @@ export interface PostgresSurroundings {
   readonly deadlines: Deadlines
 }
 
-/** Opens the store in a database that `plants migrate` has prepared. Rejects with StoreRefused where it cannot serve. */
-export async function openPostgresStore(location: PostgresLocation, surroundings: PostgresSurroundings): Promise<Store> {
+/**
+ * Opens the store in a database that `plants migrate` has prepared. Rejects with StoreRefused where
+ * it cannot serve.
+ */
+export async function openPostgresStore(
+  location: PostgresLocation,
+  surroundings: PostgresSurroundings,
+): Promise<Store> {
   const { randomBytes, note, warn, deadlines } = surroundings
   const nodes = new Nodes(location, deadlines, note, warn)
   try {
@@ -56,7 +69,11 @@ class PostgresStore implements Store {
   readonly #deletes: AccountBatches<bigint, Deleted>
   #closed: Promise<void> | undefined
 
-  constructor(nodes: Nodes, { operationMs }: Deadlines, randomBytes: (count: number) => Uint8Array) {
+  constructor(
+    nodes: Nodes,
+    { operationMs }: Deadlines,
+    randomBytes: (count: number) => Uint8Array,
+  ) {
     this.#nodes = nodes
     this.#attempts = new Attempts(nodes, operationMs, randomBytes)
     this.#operationMs = operationMs
@@ -88,7 +105,9 @@ class PostgresStore implements Store {
   async deletePlant(account: string, id: bigint): Promise<boolean> {
     const deleted = await this.#deletes.submit(account, id)
     if (deleted === 'unknown')
-      throw writeUncertain(new Error('the plant is gone; an attempt that was cut off may have removed it'))
+      throw writeUncertain(
+        new Error('the plant is gone; an attempt that was cut off may have removed it'),
+      )
     return deleted
   }
 
@@ -106,9 +125,17 @@ class PostgresStore implements Store {
     return Number(row?.['plants'])
   }
 
-  async nthPlantId(account: string, after: bigint | undefined, n: number): Promise<bigint | undefined> {
+  async nthPlantId(
+    account: string,
+    after: bigint | undefined,
+    n: number,
+  ): Promise<bigint | undefined> {
     if (after === idMax) return undefined
-    const [row] = await this.#attempts.read(statements.nthPlantId, [account, firstAfter(after), n - 1])
+    const [row] = await this.#attempts.read(statements.nthPlantId, [
+      account,
+      firstAfter(after),
+      n - 1,
+    ])
     return row?.['id'] as bigint | undefined
   }
 
@@ -117,7 +144,10 @@ class PostgresStore implements Store {
   }
 
   async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
-    const { rows, uncertain } = await this.#attempts.write(statements.issueFirstToken, [hash, ...tokenValues(token)])
+    const { rows, uncertain } = await this.#attempts.write(statements.issueFirstToken, [
+      hash,
+      ...tokenValues(token),
+    ])
     if (rows.length === 1) return true
     if (!uncertain || (await this.#lookUpToken(hash)) === undefined) return false
     await this.issueToken(token, hash)
@@ -130,10 +160,16 @@ class PostgresStore implements Store {
 
   async listTokens(account?: string): Promise<readonly Token[]> {
     const rows = await this.#attempts.read(statements.listTokens, [account ?? null])
-    return rows.map(tokenOf).sort((one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1))
+    return rows
+      .map(tokenOf)
+      .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1))
   }
 
-  async keptTokens({ after = hashMin, upTo = hashMax, limit }: TokenRange): Promise<readonly KeptToken[]> {
+  async keptTokens({
+    after = hashMin,
+    upTo = hashMax,
+    limit,
+  }: TokenRange): Promise<readonly KeptToken[]> {
     const rows = await this.#attempts.read(statements.keptTokens, [after, upTo, limit])
     return rows.map((row) => ({ ...tokenOf(row), hash: row['hash'] as TokenHash }))
   }
@@ -170,12 +206,15 @@ class PostgresStore implements Store {
   }
 
   /**
-   * Whether each create made its plant: its row is there and carries our random number. In one order
-   * of ids, so that processes do not lock each other out.
+   * Whether each create made its plant: its row is there and carries our random number. In one
+   * order of ids, so that processes do not lock each other out.
    */
   async #createAll(account: string, batch: readonly KeptPlant[]): Promise<readonly boolean[]> {
     const random = Buffer.from(this.#randomBytes(8 * batch.length))
-    const creates = batch.map((plant, index) => ({ ...plant, op: random.readBigInt64LE(8 * index) }))
+    const creates = batch.map((plant, index) => ({
+      ...plant,
+      op: random.readBigInt64LE(8 * index),
+    }))
     const sorted = creates.toSorted((one, other) => (one.id < other.id ? -1 : 1))
     const { rows } = await this.#attempts.write(statements.createPlants, [
       account,
@@ -190,11 +229,14 @@ class PostgresStore implements Store {
   }
 
   /**
-   * What became of each delete. After an attempt whose answer was lost, a plant that is not there may
-   * have been removed by it, or never have been.
+   * What became of each delete. After an attempt whose answer was lost, a plant that is not there
+   * may have been removed by it, or never have been.
    */
   async #deleteAll(account: string, batch: readonly bigint[]): Promise<readonly Deleted[]> {
-    const { rows, uncertain } = await this.#attempts.write(statements.deletePlants, [account, batch])
+    const { rows, uncertain } = await this.#attempts.write(statements.deletePlants, [
+      account,
+      batch,
+    ])
     const deleted = new Set(rows.map(({ id }) => id))
     return batch.map((id) => deleted.has(id) || (uncertain && 'unknown'))
   }
@@ -207,7 +249,13 @@ class PostgresStore implements Store {
   async #page(statement: Statement, account: string, range: PlantRange): Promise<Page> {
     const { after, upTo = idMax, limit, textMax = pageTextMax } = range
     if (after === idMax) return { plants: [], more: false }
-    const rows = await this.#attempts.read(statement, [account, firstAfter(after), upTo, limit + 1, textMax])
+    const rows = await this.#attempts.read(statement, [
+      account,
+      firstAfter(after),
+      upTo,
+      limit + 1,
+      textMax,
+    ])
     const more = rows.length > limit || rows.at(-1)?.['more'] === true
     return { plants: rows.slice(0, limit) as unknown as readonly IdentifiedPlant[], more }
   }
@@ -224,6 +272,11 @@ function textOf({ name, tag, idempotencyKey }: KeptPlant): number {
 
 /** A row of a plant, with all its columns. */
 function keptPlantOf(row: IdentifiedPlant): KeptPlant {
-  const { id, name, tag, idempotency_key: idempotencyKey } = row as IdentifiedPlant & { readonly idempotency_key: string | null }
+  const {
+    id,
+    name,
+    tag,
+    idempotency_key: idempotencyKey,
+  } = row as IdentifiedPlant & { readonly idempotency_key: string | null }
   return { id, name, tag, idempotencyKey }
 }

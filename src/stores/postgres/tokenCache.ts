@@ -41,7 +41,9 @@ export class TokenCache {
     if (known !== undefined) known.token = change(known.token)
   }
 
-  /** A look-up that began before this question may have missed a token that was issued in between. */
+  /**
+   * A look-up that began before this question may have missed a token that was issued in between.
+   */
   async #joined(underWay: Promise<Token | undefined>, hash: TokenHash): Promise<Token | undefined> {
     return (await underWay) ?? (await this.#lookUp(hash))
   }

@@ -1,12 +1,15 @@
-// From a batch of writes to the writer and back: the batch and its outcome cross as JSON text, which
-// costs the two threads less than the structured clone of as many objects.
+// From a batch of writes to the writer and back: the batch and its outcome cross as JSON text,
+// which costs the two threads less than the structured clone of as many objects.
 import { nothingDone, writeUncertain } from '../failures.ts'
 import type { Commit } from '../groupCommit.ts'
 import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
 
 /** Takes a batch to the writer and brings back what became of it. */
 export interface Channel {
-  /** Resolves once a writer can take a batch: a new one if the last has died. Rejects if there is none. */
+  /**
+   * Resolves once a writer can take a batch: a new one if the last has died. Rejects if there is
+   * none.
+   */
   readonly ready: () => Promise<void>
   /** Rejects if the writer dies meanwhile. */
   readonly send: (batch: string) => Promise<string>
@@ -23,7 +26,9 @@ export function commitThrough(channel: Channel): Commit<Write, Outcome> {
     })
     const result = JSON.parse(text) as BatchOutcome
     if ('outcomes' in result) return result.outcomes
-    throw result.undone ? nothingDone(new Error(result.failed)) : writeUncertain(new Error(result.failed))
+    throw result.undone
+      ? nothingDone(new Error(result.failed))
+      : writeUncertain(new Error(result.failed))
   }
 }
 

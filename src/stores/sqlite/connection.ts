@@ -1,5 +1,5 @@
-// Opening the database file: in WAL mode, synced at every commit. What keeps it from being opened becomes one
-// sentence for the operator.
+// Opening the database file: in WAL mode, synced at every commit. What keeps it from being opened
+// becomes one sentence for the operator.
 import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -29,14 +29,18 @@ export function connect(path: string): DatabaseSync {
   }
 }
 
-/** By itself SQLite makes a file that is not there, and would put an empty one in the place of a store that was moved. */
+/**
+ * By itself SQLite makes a file that is not there, and would put an empty one in the place of a
+ * store that was moved.
+ */
 function openExisting(path: string, timeout: number): DatabaseSync {
   return new DatabaseSync(`${pathToFileURL(path).href}?mode=rw`, { timeout })
 }
 
 /**
- * Whether another process has a database in WAL mode open. Each that has holds a lock on the file itself until it ends,
- * so this one cannot have the file for itself. Unlike the other locks, that one does not depend on the log's index.
+ * Whether another process has a database in WAL mode open. Each that has holds a lock on the file
+ * itself until it ends, so this one cannot have the file for itself. Unlike the other locks, that
+ * one does not depend on the log's index.
  */
 export function isInUse(path: string): boolean {
   const database = openExisting(path, 0)
@@ -65,7 +69,10 @@ function readEachTable(database: DatabaseSync): void {
   }
 }
 
-/** Does something that takes the write lock. While another process holds it, this thread goes on with other work. */
+/**
+ * Does something that takes the write lock. While another process holds it, this thread goes on
+ * with other work.
+ */
 export async function onceUnlocked(database: DatabaseSync, work: () => void): Promise<void> {
   const endMs = performance.now() + lockWaitMs
   database.exec('pragma busy_timeout = 0')
@@ -74,7 +81,10 @@ export async function onceUnlocked(database: DatabaseSync, work: () => void): Pr
 }
 
 /** Does something with a connection, and closes it if that fails. */
-export async function closingOnError<Value>(database: DatabaseSync, work: () => Promise<Value>): Promise<Value> {
+export async function closingOnError<Value>(
+  database: DatabaseSync,
+  work: () => Promise<Value>,
+): Promise<Value> {
   try {
     return await work()
   } catch (error) {
@@ -83,13 +93,20 @@ export async function closingOnError<Value>(database: DatabaseSync, work: () => 
   }
 }
 
-/** As onceUnlocked, but holds this thread up: the switch to WAL does not wait for the lock by itself. */
+/**
+ * As onceUnlocked, but holds this thread up: the switch to WAL does not wait for the lock by
+ * itself.
+ */
 function whileLocked(work: () => void): void {
   const endMs = performance.now() + lockWaitMs
-  while (!hasLock(work, endMs)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
+  while (!hasLock(work, endMs))
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
 }
 
-/** Does something and answers true, or false if another process holds the lock and there is time to try again. */
+/**
+ * Does something and answers true, or false if another process holds the lock and there is time to
+ * try again.
+ */
 function hasLock(work: () => void, endMs: number): boolean {
   try {
     work()
@@ -100,7 +117,10 @@ function hasLock(work: () => void, endMs: number): boolean {
   }
 }
 
-/** SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something about. */
+/**
+ * SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something
+ * about.
+ */
 const reasons: Readonly<Record<number, string>> = {
   5: 'another process holds its write lock',
   8: 'it cannot be written to',

@@ -1,4 +1,5 @@
-// The file of a store: made whole and for its owner alone, usable by this user, and in its place as long as it is in use.
+// The file of a store: made whole and for its owner alone, usable by this user, and in its place as
+// long as it is in use.
 import {
   accessSync,
   closeSync,
@@ -28,7 +29,8 @@ export interface FileUse {
 /** Makes the file if there is none; throws if this user cannot use it. */
 export function prepareFile(name: string, { create, ifMissing, note }: FileUse): void {
   const path = linkTarget(name)
-  // They are looked for before the file itself, because another process may be making the store just now.
+  // They are looked for before the file itself, because another process may be making the store
+  // just now.
   const remains = logFiles(path).filter((file) => existsSync(file))
   if (existsSync(path)) {
     requireFile(path)
@@ -39,14 +41,18 @@ export function prepareFile(name: string, { create, ifMissing, note }: FileUse):
   } else if (create) {
     if (makeFile(path)) note?.(`made a new store: ${path}`)
   } else {
-    throw new ForeignDatabase(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
+    throw new ForeignDatabase(
+      `there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`,
+    )
   }
 }
 
 /** As many links as Linux follows before it gives up. */
 const linksMax = 40
 
-/** The file that symbolic links lead to, be it there or not; SQLite keeps the log beside that one. */
+/**
+ * The file that symbolic links lead to, be it there or not; SQLite keeps the log beside that one.
+ */
 function linkTarget(path: string): string {
   let target = path
   for (let links = 0; links < linksMax; links += 1) {
@@ -67,7 +73,9 @@ function logFiles(path: string): readonly string[] {
 function requireFile(path: string): void {
   const found = statSync(path)
   if (found.isDirectory())
-    throw new ForeignDatabase(`it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`)
+    throw new ForeignDatabase(
+      `it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`,
+    )
   if (!found.isFile()) throw new ForeignDatabase('it is not a regular file')
   const file = realpathSync(path)
   for (const needed of [file, ...logFiles(file), dirname(file)]) requireRights(needed)
@@ -89,9 +97,9 @@ function requireRights(path: string): void {
 }
 
 /**
- * Makes an empty store, readable by its owner alone; SQLite gives its log the same mode. The store is made in a
- * folder of its own and gets its name once it is whole: a start that fails leaves no store behind, and if several
- * race, they agree on one. Answers whether it is this one's.
+ * Makes an empty store, readable by its owner alone; SQLite gives its log the same mode. The store
+ * is made in a folder of its own and gets its name once it is whole: a start that fails leaves no
+ * store behind, and if several race, they agree on one. Answers whether it is this one's.
  */
 function makeFile(path: string): boolean {
   requireRights(dirname(path))
@@ -134,14 +142,18 @@ function named(made: string, path: string): boolean {
   }
 }
 
-/** How long a file may be in use without its log or the log's index: another process may be opening or closing it just now. */
+/**
+ * How long a file may be in use without its log or the log's index: another process may be opening
+ * or closing it just now.
+ */
 const logAwaitedMs = 3000
 const logLookMs = 10
 
 /**
- * Throws if the file is in use, but its log or the log's index is gone, which another process has open. SQLite would
- * make new ones, and what the two processes write from then on would be lost to one another. After a crash, and beside
- * a copy, one of them may be missing as well, but then nobody has the file open.
+ * Throws if the file is in use, but its log or the log's index is gone, which another process has
+ * open. SQLite would make new ones, and what the two processes write from then on would be lost to
+ * one another. After a crash, and beside a copy, one of them may be missing as well, but then
+ * nobody has the file open.
  */
 export async function refuseLostLog(path: string): Promise<void> {
   const logs = logNames(realpathSync(path))
@@ -161,16 +173,17 @@ export async function refuseLostLog(path: string): Promise<void> {
 export type Place = readonly { readonly file: string; readonly identity: string | undefined }[]
 
 /**
- * Remembers what a store's file is, by its name and by what symbolic links lead to. The file must be there, and this
- * must be asked before the file is opened.
+ * Remembers what a store's file is, by its name and by what symbolic links lead to. The file must
+ * be there, and this must be asked before the file is opened.
  */
 export function placeOfFile(path: string): Place {
   return placeOf([...new Set([resolve(path), realpathSync(path)])])
 }
 
 /**
- * Remembers what SQLite keeps beside the file: the log, and its index with the locks in it. They are there from the
- * first transaction until the last connection is closed. Their name comes from the file that links lead to.
+ * Remembers what SQLite keeps beside the file: the log, and its index with the locks in it. They
+ * are there from the first transaction until the last connection is closed. Their name comes from
+ * the file that links lead to.
  */
 export function placeOfLog(path: string): Place {
   return placeOf(logNames(realpathSync(path)))
@@ -186,17 +199,23 @@ function placeOf(files: readonly string[]): Place {
 }
 
 /**
- * Tells what happened to the files of an open store, or undefined if each is where it was. What is committed into a
- * file that was removed or replaced is lost with the process, so it must not be acknowledged. Without its index,
- * the log is written by each process as if the others were not there.
+ * Tells what happened to the files of an open store, or undefined if each is where it was. What is
+ * committed into a file that was removed or replaced is lost with the process, so it must not be
+ * acknowledged. Without its index, the log is written by each process as if the others were not
+ * there.
  */
 export function findLoss(place: Place): string | undefined {
-  const lost = place.filter(({ file, identity }) => identity === undefined || identityOf(file) !== identity)
+  const lost = place.filter(
+    ({ file, identity }) => identity === undefined || identityOf(file) !== identity,
+  )
   if (lost.length === 0) return undefined
   return `${lost.map(({ file }) => file).join(' and ')} was removed or replaced while in use; put it back as it was. If it is gone, lists still show what it held until the service stops: save that, then restore a backup and start again`
 }
 
-/** Device and inode: what a file is, whatever its name. Undefined if it cannot be reached, for whatever reason. */
+/**
+ * Device and inode: what a file is, whatever its name. Undefined if it cannot be reached, for
+ * whatever reason.
+ */
 function identityOf(file: string): string | undefined {
   try {
     const { dev, ino } = statSync(file)

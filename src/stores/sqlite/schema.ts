@@ -4,7 +4,10 @@ import type { DatabaseSync } from 'node:sqlite'
 /** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
 export const applicationId = 0x706c616e
 
-/** Step n takes a database from version n to n + 1; the version is in the file's header (user_version). */
+/**
+ * Step n takes a database from version n to n + 1; the version is in the file's header
+ * (user_version).
+ */
 const steps: readonly string[] = [
   `create table plants (
      account text not null,
@@ -27,9 +30,10 @@ const steps: readonly string[] = [
      last_used_at_ms integer
    ) strict, without rowid;`,
 
-  // Long texts leave the tree that every account searches: there a record that overflows its page is
-  // read whole each time a search compares with it. The columns have new names so that a process of an
-  // earlier version, which knows nothing of the other table, fails rather than gives out empty names.
+  // Long texts leave the tree that every account searches: there a record that overflows its page
+  // is read whole each time a search compares with it. The columns have new names so that a process
+  // of an earlier version, which knows nothing of the other table, fails rather than gives out
+  // empty names.
   `create table long_texts (
      number integer not null primary key,
      name text not null,
@@ -63,7 +67,10 @@ export function migrate(database: DatabaseSync): void {
   try {
     const found = pragma(database, 'user_version')
     for (const step of steps.slice(found)) database.exec(step)
-    if (found < schemaVersion) database.exec(`pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`)
+    if (found < schemaVersion)
+      database.exec(
+        `pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`,
+      )
     database.exec('commit')
   } catch (error) {
     if (database.isTransaction) database.exec('rollback')
@@ -71,11 +78,15 @@ export function migrate(database: DatabaseSync): void {
   }
 }
 
-/** Throws if a database is another program's or a later version's, before anything in it is touched. */
+/**
+ * Throws if a database is another program's or a later version's, before anything in it is touched.
+ */
 export function refuseForeign(database: DatabaseSync): void {
   // One snapshot: another process may be making the tables of a new file at this moment.
   database.exec('begin')
-  const { tables } = database.prepare('select count(*) as tables from sqlite_schema').get() as { tables: number }
+  const { tables } = database.prepare('select count(*) as tables from sqlite_schema').get() as {
+    tables: number
+  }
   const owner = pragma(database, 'application_id')
   const found = pragma(database, 'user_version')
   database.exec('commit')

@@ -3,7 +3,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Failure } from '../../domain/failure.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Page, type PlantRange, pageTextMax, type Store, type TokenRange } from '../../domain/store.ts'
+import {
+  type Page,
+  type PlantRange,
+  pageTextMax,
+  type Store,
+  type TokenRange,
+} from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { nothingDone } from '../failures.ts'
 import { type Commit, GroupCommit, WaitingRoom } from '../groupCommit.ts'
@@ -11,7 +17,15 @@ import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.t
 import type { Outcome, Write } from './batchWriter.ts'
 import { type Channel, commitThrough, textOf } from './commit.ts'
 import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
-import { type FileUse, findLoss, type Place, placeOfFile, placeOfLog, prepareFile, refuseLostLog } from './file.ts'
+import {
+  type FileUse,
+  findLoss,
+  type Place,
+  placeOfFile,
+  placeOfLog,
+  prepareFile,
+  refuseLostLog,
+} from './file.ts'
 import { migrate } from './schema.ts'
 import { writerThread } from './writerThread.ts'
 
@@ -22,14 +36,16 @@ const noAccount = ''
 const createRoundsMax = 10
 
 /**
- * Parameters that the query planner does not look into. Under ORDER BY, LIMIT or a left join it bases its
- * plan on the value of a bare `?`, and compiles the statement again each time one is bound.
+ * Parameters that the query planner does not look into. Under ORDER BY, LIMIT or a left join it
+ * bases its plan on the value of a bare `?`, and compiles the statement again each time one is
+ * bound.
  */
 const plannedText = 'cast(? as text)'
 const plannedInteger = 'cast(? as integer)'
 
 /** Plants with their texts, which the long ones keep in a table of their own (decision 2). */
-const plantColumns = 'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
+const plantColumns =
+  'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
 const plants = 'plants left join long_texts on number = long_text'
 
 /** While commits fail, one is tried this often. */
@@ -85,17 +101,23 @@ export class SqliteStore implements Store {
     this.#place = place
     this.#channel = channel
     this.#commit = commitThrough(channel)
-    this.#writes = new GroupCommit((batch) => this.#commitWatched(batch), { room: new WaitingRoom(), textOf })
+    this.#writes = new GroupCommit((batch) => this.#commitWatched(batch), {
+      room: new WaitingRoom(),
+      textOf,
+    })
     const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
     const kept = `select ${plantColumns}, idempotency_key as idempotencyKey from ${plants}`
-    this.#plant = database.prepare(`${kept} where account = ${plannedText} and id = ${plannedInteger}`)
+    this.#plant = database.prepare(
+      `${kept} where account = ${plannedText} and id = ${plannedInteger}`,
+    )
     this.#list = database.prepare(`select ${plantColumns} from ${plants} ${range}`)
     this.#keptList = database.prepare(`${kept} ${range}`)
     this.#count = database.prepare('select count(*) as plants from plants')
     this.#nthId = database.prepare(
       `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
     )
-    for (const statement of [this.#plant, this.#list, this.#keptList, this.#nthId]) statement.setReadBigInts(true)
+    for (const statement of [this.#plant, this.#list, this.#keptList, this.#nthId])
+      statement.setReadBigInts(true)
     const tokens = `select ${tokenColumns} from tokens`
     this.#token = database.prepare(`${tokens} where hash = ?`)
     this.#tokenById = database.prepare(`${tokens} where id = ?`)
@@ -103,13 +125,26 @@ export class SqliteStore implements Store {
       `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${plannedInteger}`,
     )
     this.#anyToken = database.prepare('select 1 from tokens limit 1')
-    this.#tokens = database.prepare(`${tokens} where account = ifnull(?, account) order by created_at_ms, id`)
+    this.#tokens = database.prepare(
+      `${tokens} where account = ifnull(?, account) order by created_at_ms, id`,
+    )
   }
 
   async createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
     const { id, name, tag, idempotencyKey } = plant
     for (let round = 0; round < createRoundsMax; round += 1) {
-      if ((await this.#write(account, 'createPlant', account, String(id), name, tag, idempotencyKey)) === 1) return undefined
+      if (
+        (await this.#write(
+          account,
+          'createPlant',
+          account,
+          String(id),
+          name,
+          tag,
+          idempotencyKey,
+        )) === 1
+      )
+        return undefined
       const inTheWay = reading(() => this.#plant.get(account, id)) as KeptPlant | undefined
       if (inTheWay !== undefined) return { ...inTheWay }
     }
@@ -141,11 +176,16 @@ export class SqliteStore implements Store {
   async issueToken(token: Token, hash: TokenHash): Promise<void> {
     const issued = await this.#write(token.account, 'issueToken', ...tokenParameters(token, hash))
     if (issued !== 1)
-      throw new Failure('store-unavailable', 'A token with this id is there already; nothing was done, try again.')
+      throw new Failure(
+        'store-unavailable',
+        'A token with this id is there already; nothing was done, try again.',
+      )
   }
 
   async issueFirstToken(token: Token, hash: TokenHash): Promise<boolean> {
-    return (await this.#write(token.account, 'issueFirstToken', ...tokenParameters(token, hash))) === 1
+    return (
+      (await this.#write(token.account, 'issueFirstToken', ...tokenParameters(token, hash))) === 1
+    )
   }
 
   findToken(hash: TokenHash): Token | undefined {
@@ -157,7 +197,9 @@ export class SqliteStore implements Store {
   }
 
   keptTokens({ after = hashMin, upTo = hashMax, limit }: TokenRange): readonly KeptToken[] {
-    const rows = reading(() => this.#keptTokens.all(after, upTo, limit)) as unknown as { readonly hash: TokenHash }[]
+    const rows = reading(() => this.#keptTokens.all(after, upTo, limit)) as unknown as {
+      readonly hash: TokenHash
+    }[]
     return rows.map((row) => ({ ...tokenOf(row), hash: row.hash }))
   }
 
@@ -198,7 +240,10 @@ export class SqliteStore implements Store {
     return this.#writes.submit(account, write)
   }
 
-  /** Remembers a failure until a commit has succeeded, and tries one by itself, so that no client must. */
+  /**
+   * Remembers a failure until a commit has succeeded, and tries one by itself, so that no client
+   * must.
+   */
   async #commitWatched(batch: readonly Write[]): Promise<readonly Outcome[]> {
     try {
       const outcomes = await this.#commit(batch)
@@ -225,7 +270,10 @@ function reading<Value>(read: () => Value): Value {
   }
 }
 
-/** Up to `limit` plants of a statement's rows, of which there may be one more: it says that others follow. */
+/**
+ * Up to `limit` plants of a statement's rows, of which there may be one more: it says that others
+ * follow.
+ */
 function pageOf(
   statement: StatementSync,
   account: string,

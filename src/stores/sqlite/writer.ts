@@ -7,7 +7,10 @@ import { findLoss, type Place } from './file.ts'
 
 export interface WriterData {
   readonly path: string
-  /** What the files were when the store was opened: a writer that comes later must not write to others. */
+  /**
+   * What the files were when the store was opened: a writer that comes later must not write to
+   * others.
+   */
   readonly place: Place
 }
 
@@ -29,7 +32,8 @@ port.on('message', (batch: string | null) => {
     port.postMessage(JSON.stringify(outcomeOf(JSON.parse(batch) as Write[])))
     return
   }
-  // SQLite removes the log of the file's name when it closes, and that may be another file's by now.
+  // SQLite removes the log of the file's name when it closes, and that may be another file's by
+  // now.
   if (findLoss(place) === undefined) database.close()
   port.close()
 })
@@ -39,7 +43,10 @@ function refuseLoss(): void {
   if (found !== undefined) throw new Error(found)
 }
 
-/** A batch counts only if the files are in their place once it is committed. After a loss none is written until they are. */
+/**
+ * A batch counts only if the files are in their place once it is committed. After a loss none is
+ * written until they are.
+ */
 function outcomeOf(batch: readonly Write[]): BatchOutcome {
   if (loss !== undefined) loss = findLoss(place)
   if (loss !== undefined) return { failed: loss, undone: true }

@@ -1,13 +1,22 @@
-// The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer after one that died.
+// The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer
+// after one that died.
 import { Worker } from 'node:worker_threads'
 import type { Channel } from './commit.ts'
 import type { WriterData } from './writer.ts'
 
-/** A writer is started no sooner than this after the one before it, be it that it died or that it could not start. */
+/**
+ * A writer is started no sooner than this after the one before it, be it that it died or that it
+ * could not start.
+ */
 const restartMs = 1000
 
-/** Starts the writer on a store that is prepared. Resolves once it can write, rejects if it cannot. */
-export async function writerThread(data: WriterData, warn: (message: string, cause: unknown) => void): Promise<Channel> {
+/**
+ * Starts the writer on a store that is prepared. Resolves once it can write, rejects if it cannot.
+ */
+export async function writerThread(
+  data: WriterData,
+  warn: (message: string, cause: unknown) => void,
+): Promise<Channel> {
   let startedMs = performance.now()
   let writer = new Writer(data)
   await writer.started

@@ -1,10 +1,15 @@
-// What clients see while the database fails in each of the ways that it can: no acknowledged write is
-// lost, no answer is false, and none is waited for without end.
+// What clients see while the database fails in each of the ways that it can: no acknowledged write
+// is lost, no answer is false, and none is waited for without end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, createServer } from 'node:net'
 import type { StoreLocation } from '../../../src/storeLocation.ts'
 import { Load, nothingWrong } from '../../support/load.ts'
-import { type PostgresServer, type Standby, startPostgres, startStandby } from '../../support/postgres.ts'
+import {
+  type PostgresServer,
+  type Standby,
+  startPostgres,
+  startStandby,
+} from '../../support/postgres.ts'
 import { type Answer, startTestService, type TestService } from '../../support/service.ts'
 import { emptied, locationOf, prepare } from '../../support/stores.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcpProxy.ts'
@@ -39,9 +44,15 @@ function at(hosts: string, parameters = ''): StoreLocation {
   return locationOf(`postgres://plants:secret@${hosts}/plants?${parameters}`)
 }
 
-const create = (service: TestService, token: string, id: number, headers: Record<string, string> = {}): Promise<Answer> =>
+const create = (
+  service: TestService,
+  token: string,
+  id: number,
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
   service.call('POST', '/plants', { token, headers, body: `{"id":${id},"name":"${id}"}` })
-const list = (service: TestService, token: string): Promise<Answer> => service.call('GET', '/plants', { token })
+const list = (service: TestService, token: string): Promise<Answer> =>
+  service.call('GET', '/plants', { token })
 
 async function timed<Value>(work: Promise<Value>): Promise<[value: Value, elapsedMs: number]> {
   const startedMs = performance.now()
@@ -50,9 +61,13 @@ async function timed<Value>(work: Promise<Value>): Promise<[value: Value, elapse
 
 /** Locks a table against everybody until the returned function is called. */
 async function lockPlants(): Promise<() => Promise<void>> {
-  const locked = server.sql('begin; lock table plants in access exclusive mode; select pg_sleep(60)').catch(() => {})
+  const locked = server
+    .sql('begin; lock table plants in access exclusive mode; select pg_sleep(60)')
+    .catch(() => {})
   for (let held = false; !held; await Bun.sleep(10)) {
-    const locks = await server.sql("select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'plants'::regclass")
+    const locks = await server.sql(
+      "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'plants'::regclass",
+    )
     held = locks.length > 0
   }
   return async () => {
@@ -144,18 +159,23 @@ describe('among several hosts', () => {
   test('each is used where each takes writes, and one that fails is left out until it is back', async () => {
     const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
     const hosts = `127.0.0.1:${one.port},127.0.0.1:${other.port}`
-    await withServiceOn({ hosts, parameters: 'target_session_attrs=any' }, async (service, token) => {
-      const load = new Load([service.url], token)
-      load.start(8)
-      await load.further(100)
-      await other.close()
-      other.cut()
-      await load.further(100)
-      await load.stop()
-      expect(await load.findings()).toEqual(nothingWrong)
-      const connected = service.logged.filter((line) => line.includes('connected to the database')).join()
-      for (const { port } of [one, other]) expect(connected).toContain(`127.0.0.1:${port}`)
-    })
+    await withServiceOn(
+      { hosts, parameters: 'target_session_attrs=any' },
+      async (service, token) => {
+        const load = new Load([service.url], token)
+        load.start(8)
+        await load.further(100)
+        await other.close()
+        other.cut()
+        await load.further(100)
+        await load.stop()
+        expect(await load.findings()).toEqual(nothingWrong)
+        const connected = service.logged
+          .filter((line) => line.includes('connected to the database'))
+          .join()
+        for (const { port } of [one, other]) expect(connected).toContain(`127.0.0.1:${port}`)
+      },
+    )
     await one.close()
   }, 60_000)
 })
@@ -184,7 +204,10 @@ describe('a network that falls silent', () => {
         expect(answers.map(({ status }) => status)).toEqual(Array(14).fill(503))
         for (const { headers, json } of answers) {
           expect(headers.get('retry-after')).toBe('1')
-          expect(json).toMatchObject({ error: 503, message: expect.stringMatching(/^The store .*\.$/) })
+          expect(json).toMatchObject({
+            error: 503,
+            message: expect.stringMatching(/^The store .*\.$/),
+          })
         }
         expect(elapsedMs).toBeLessThan(15_000)
         proxy.thaw()
@@ -201,7 +224,8 @@ describe('a network that falls silent', () => {
         expect((await list(service, token)).status).toBe(200)
         proxy.freezeReplies()
         const answer = create(service, token, 1)
-        for (let there = false; !there; await Bun.sleep(20)) there = (await server.sql('select 1 from plants')).length === 1
+        for (let there = false; !there; await Bun.sleep(20))
+          there = (await server.sql('select 1 from plants')).length === 1
         proxy.cut()
         proxy.thaw()
         expect((await answer).status).toBe(200)
@@ -217,12 +241,15 @@ describe('a network that falls silent', () => {
         await create(service, token, 1)
         proxy.freezeReplies()
         const answer = service.call('DELETE', '/plants/1', { token })
-        for (let gone = false; !gone; await Bun.sleep(20)) gone = (await server.sql('select 1 from plants')).length === 0
+        for (let gone = false; !gone; await Bun.sleep(20))
+          gone = (await server.sql('select 1 from plants')).length === 0
         proxy.cut()
         proxy.thaw()
         const { status, json } = await answer
         expect(status).toBe(503)
-        expect(json).toMatchObject({ message: expect.stringContaining('whether it was done is not known') })
+        expect(json).toMatchObject({
+          message: expect.stringContaining('whether it was done is not known'),
+        })
         expect((await service.call('DELETE', '/plants/1', { token })).status).toBe(404)
       }),
     60_000,
@@ -234,24 +261,27 @@ describe('an attempt that arrives late', () => {
     // Two ways to one server, one of which is silent at a time.
     const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
     other.freeze()
-    await withServiceOn({ hosts: `127.0.0.1:${one.port},127.0.0.1:${other.port}` }, async (service, token) => {
-      await create(service, token, 7)
-      one.freeze()
-      other.thaw()
-      expect((await service.call('DELETE', '/plants/7', { token })).status).toBe(204)
-      expect((await create(service, token, 7)).status).toBe(200)
-      // Now the first delete arrives.
-      one.thaw()
-      await Bun.sleep(500)
-      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+    await withServiceOn(
+      { hosts: `127.0.0.1:${one.port},127.0.0.1:${other.port}` },
+      async (service, token) => {
+        await create(service, token, 7)
+        one.freeze()
+        other.thaw()
+        expect((await service.call('DELETE', '/plants/7', { token })).status).toBe(204)
+        expect((await create(service, token, 7)).status).toBe(200)
+        // Now the first delete arrives.
+        one.thaw()
+        await Bun.sleep(500)
+        expect((await list(service, token)).text).toBe('[{"name":"7"}]')
 
-      other.freeze()
-      expect((await create(service, token, 8)).status).toBe(200)
-      expect((await service.call('DELETE', '/plants/8', { token })).status).toBe(204)
-      other.thaw()
-      await Bun.sleep(500)
-      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
-    })
+        other.freeze()
+        expect((await create(service, token, 8)).status).toBe(200)
+        expect((await service.call('DELETE', '/plants/8', { token })).status).toBe(204)
+        other.thaw()
+        await Bun.sleep(500)
+        expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+      },
+    )
     await one.close()
     await other.close()
   }, 60_000)
@@ -261,17 +291,22 @@ describe('a standby that stops answering the primary', () => {
   test('ends writes with 503, leaves lists alone, and costs the database no more connections than stated', async () => {
     await standby.makeSynchronous()
     await withServiceOn({}, async (service, token) => {
-      const tokens = await Promise.all(Array.from({ length: 30 }, (_, n) => service.tokenFor(`account ${n}`)))
+      const tokens = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => service.tokenFor(`account ${n}`)),
+      )
       await list(service, token)
       standby.pause()
       const endMs = performance.now() + 9000
       const writers = tokens.map(async (each, n) => {
         const statuses = new Set<number>()
-        for (let id = 0; performance.now() < endMs; id += 1) statuses.add((await create(service, each, id * 100 + n)).status)
+        for (let id = 0; performance.now() < endMs; id += 1)
+          statuses.add((await create(service, each, id * 100 + n)).status)
         return [...statuses]
       })
       const slowestMs = await slowestList(service, token, endMs)
-      const [held] = await server.sql("select count(*)::int as held from pg_stat_activity where application_name = 'plants'")
+      const [held] = await server.sql(
+        "select count(*)::int as held from pg_stat_activity where application_name = 'plants'",
+      )
       expect(held?.['held']).toBeLessThanOrEqual(20)
       for (const statuses of await Promise.all(writers)) expect(statuses).toEqual([503])
       expect(slowestMs).toBeLessThan(2000)
@@ -304,13 +339,20 @@ describe('a host that never lets a connection end', () => {
       for (const socket of [client, target]) socket.on('error', () => {})
     }).listen(0, '127.0.0.1')
     const { port } = relay.address() as { port: number }
-    const [refused, elapsedMs] = await timed(startTestService(at(`127.0.0.1:${port}`)).catch(String))
+    const [refused, elapsedMs] = await timed(
+      startTestService(at(`127.0.0.1:${port}`)).catch(String),
+    )
     expect(refused).toContain('it is a standby, which takes no writes')
     expect(elapsedMs).toBeLessThan(3000)
-    await withServiceOn({ hosts: `127.0.0.1:${port},127.0.0.1:${server.port}` }, async (service, token) => {
-      await server.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'")
-      expect((await create(service, token, 1)).status).toBe(200)
-    })
+    await withServiceOn(
+      { hosts: `127.0.0.1:${port},127.0.0.1:${server.port}` },
+      async (service, token) => {
+        await server.sql(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'",
+        )
+        expect((await create(service, token, 1)).status).toBe(200)
+      },
+    )
     relay.close()
   }, 30_000)
 })
@@ -323,7 +365,10 @@ describe('a list', () => {
         expect((await list(service, token)).status).toBe(200)
         await server.stop('immediate')
         const { status, json } = await list(service, token)
-        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available; nothing was done, try again.' }])
+        expect([status, json]).toEqual([
+          503,
+          { error: 503, message: 'The store is not available; nothing was done, try again.' },
+        ])
         await server.start()
         expect((await list(service, token)).text).toBe('[]')
       }),
@@ -335,8 +380,12 @@ describe('a list', () => {
     () =>
       withServiceOn({}, async (service, token) => {
         const name = 'n'.repeat(20_000)
-        await server.sql(`insert into plants select 'a', id, '${name}', null, null, id from generate_series(1, 3000) as id`)
-        const response = await fetch(`${service.url}/plants`, { headers: { Authorization: `Bearer ${token}` } })
+        await server.sql(
+          `insert into plants select 'a', id, '${name}', null, null, id from generate_series(1, 3000) as id`,
+        )
+        const response = await fetch(`${service.url}/plants`, {
+          headers: { Authorization: `Bearer ${token}` },
+        })
         expect(response.status).toBe(200)
         const reader = (response.body as ReadableStream<Uint8Array>).getReader()
         await reader.read()
@@ -360,7 +409,10 @@ describe('a database that is busy', () => {
         const unlock = await lockPlants()
         const [{ status, json }, elapsedMs] = await timed(create(service, token, 1))
         await unlock()
-        expect([status, json]).toEqual([503, { error: 503, message: 'The store is not available; nothing was done, try again.' }])
+        expect([status, json]).toEqual([
+          503,
+          { error: 503, message: 'The store is not available; nothing was done, try again.' },
+        ])
         expect(elapsedMs).toBeLessThan(4000)
         expect((await list(service, token)).text).toBe('[]')
       }),
@@ -376,7 +428,9 @@ describe('a database that is busy', () => {
         const [answers, elapsedMs] = await timed(
           Promise.all(
             Array.from({ length: 40 }, (_, n) =>
-              n % 2 === 0 ? create(service, token, n) : service.call('GET', `/plants?limit=${n}`, { token }),
+              n % 2 === 0
+                ? create(service, token, n)
+                : service.call('GET', `/plants?limit=${n}`, { token }),
             ),
           ),
         )
@@ -395,7 +449,9 @@ describe('a database that is busy', () => {
       withServiceOn({}, async (service, token) => {
         await list(service, token)
         await server.sql('alter role plants connection limit 0')
-        await server.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'")
+        await server.sql(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plants'",
+        )
         const answer = create(service, token, 1)
         await Bun.sleep(500)
         await server.sql('alter role plants connection limit -1')

@@ -1,5 +1,5 @@
-// No statement of a request gets slower with the plants that it does not concern: each finds its rows
-// by the primary key, and none sorts.
+// No statement of a request gets slower with the plants that it does not concern: each finds its
+// rows by the primary key, and none sorts.
 import { expect, test } from 'bun:test'
 import { statements } from '../../../src/stores/postgres/statements.ts'
 import { sharedPostgres } from '../../support/postgres.ts'

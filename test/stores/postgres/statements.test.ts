@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'bun:test'
 import { statements } from '../../../src/stores/postgres/statements.ts'
 
-/** What one or another of PostgreSQL, Citus, CockroachDB and YugabyteDB lacks, or does otherwise. */
+/**
+ * What one or another of PostgreSQL, Citus, CockroachDB and YugabyteDB lacks, or does otherwise.
+ */
 const outside: readonly [what: string, pattern: RegExp][] = [
   ['a collation', /\bcollate\b/i],
   ['every column', /select \*|\breturning \*/i],
@@ -26,7 +28,8 @@ describe.each(Object.entries(statements))('the statement %s', (name, { text }) =
   })
 
   test('concerns one account where it concerns plants, but for their count', () => {
-    if (/ plants\b/.test(text) && name !== 'countPlants') expect(text).toMatch(/account = \$1\b|select \$1::text/)
+    if (/ plants\b/.test(text) && name !== 'countPlants')
+      expect(text).toMatch(/account = \$1\b|select \$1::text/)
   })
 })
 

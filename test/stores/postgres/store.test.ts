@@ -1,10 +1,16 @@
-// The promises of a store, on real PostgreSQL servers: with text ordered by bytes, as ICU has it, and
-// on every database that PLANTS_TEST_STORES names, separated by spaces. Those are emptied.
+// The promises of a store, on real PostgreSQL servers: with text ordered by bytes, as ICU has it,
+// and on every database that PLANTS_TEST_STORES names, separated by spaces. Those are emptied.
 import { afterAll } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { openStore } from '../../../src/service.ts'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../../support/postgres.ts'
-import { emptied, locationOf, prepare, type TestStore, temporaryDatabase } from '../../support/stores.ts'
+import {
+  emptied,
+  locationOf,
+  prepare,
+  type TestStore,
+  temporaryDatabase,
+} from '../../support/stores.ts'
 import { describeStore } from '../conformance.ts'
 
 const surroundings = { randomBytes, note: () => {} }
@@ -33,7 +39,9 @@ describeOn('PostgreSQL, ICU locale', async () => {
   return temporaryDatabase(await icu)
 })
 
-for (const url of (process.env['PLANTS_TEST_STORES'] ?? '').split(/\s+/).filter((each) => each !== '')) {
+for (const url of (process.env['PLANTS_TEST_STORES'] ?? '')
+  .split(/\s+/)
+  .filter((each) => each !== '')) {
   const name = url.replace(/:\/\/.*@/, '://')
   // Its plants are removed, so it must be there for nothing else.
   if (!/\/[^/]*test[^/]*$/.test(name.replace(/\?.*/, '')))

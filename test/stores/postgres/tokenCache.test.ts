@@ -1,4 +1,5 @@
-// What is remembered of tokens, and for how long: a revoked one may live on for the stated time only.
+// What is remembered of tokens, and for how long: a revoked one may live on for the stated time
+// only.
 import { describe, expect, test } from 'bun:test'
 import type { Token, TokenHash } from '../../../src/domain/token.ts'
 import { TokenCache, tokenLifetimeMs } from '../../../src/stores/postgres/tokenCache.ts'

@@ -44,7 +44,8 @@ describe('the file of an embedded store', () => {
     const path = newPath()
     const store = await openSqliteStore(path, { create: true })
     await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
-    for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o777).toBe(0o600)
+    for (const file of [path, `${path}-wal`, `${path}-shm`])
+      expect(statSync(file).mode & 0o777).toBe(0o600)
     await store.close()
     expect(existsSync(`${path}-wal`)).toBe(false)
   })
@@ -54,7 +55,9 @@ describe('the file of an embedded store', () => {
     await (await openSqliteStore(path, { create: true })).close()
     const database = new DatabaseSync(path)
     expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
-    expect(() => database.exec("insert into plants values ('a', 'one', 'x', null, null, null)")).toThrow('cannot store TEXT')
+    expect(() =>
+      database.exec("insert into plants values ('a', 'one', 'x', null, null, null)"),
+    ).toThrow('cannot store TEXT')
     database.close()
   })
 
@@ -85,7 +88,9 @@ describe('opening', () => {
 
   test('by many at once, if there is no file yet, works for all', async () => {
     const path = newPath()
-    const stores = await Promise.all(Array.from({ length: 8 }, () => openSqliteStore(path, { create: true })))
+    const stores = await Promise.all(
+      Array.from({ length: 8 }, () => openSqliteStore(path, { create: true })),
+    )
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
     for (const [n, store] of stores.entries())
       await store.createPlant('a', { id: BigInt(n), name: 'x', tag: null, idempotencyKey: null })
@@ -96,7 +101,8 @@ describe('opening', () => {
   test('says once that it made a file, and nothing of one that is there', async () => {
     const path = newPath()
     const notes: string[] = []
-    const open = (): Promise<Store> => openSqliteStore(path, { create: true, note: (message) => notes.push(message) })
+    const open = (): Promise<Store> =>
+      openSqliteStore(path, { create: true, note: (message) => notes.push(message) })
     for (const store of await Promise.all([open(), open(), open()])) await store.close()
     await (await open()).close()
     expect(notes).toEqual([`made a new store: ${path}`])
@@ -148,11 +154,14 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     ['n', 300],
     ['n', 250],
     ['ü', 150],
-  ])('if its name is too long, which is not shown whole: %s, %i times', async (character, times) => {
-    expect(await refusalOf(`${folder}/${character.repeat(times)}`)).toBe(
-      `The store …${character.repeat(40)} cannot be used: its name is too long; choose a shorter one.`,
-    )
-  })
+  ])(
+    'if its name is too long, which is not shown whole: %s, %i times',
+    async (character, times) => {
+      expect(await refusalOf(`${folder}/${character.repeat(times)}`)).toBe(
+        `The store …${character.repeat(40)} cannot be used: its name is too long; choose a shorter one.`,
+      )
+    },
+  )
 
   test('if its symbolic links lead in a circle', async () => {
     const path = newPath()
@@ -172,19 +181,25 @@ describe('a file that cannot be a store is refused with one sentence', () => {
   })
 
   test('if it is no file at all', async () => {
-    expect(await refusalOf('/dev/null')).toBe('The store /dev/null cannot be used: it is not a regular file.')
+    expect(await refusalOf('/dev/null')).toBe(
+      'The store /dev/null cannot be used: it is not a regular file.',
+    )
   })
 
   test.each(['plants', 'tokens'])('if its table %s is damaged', async (table) => {
     const path = newPath()
     await (await openSqliteStore(path, { create: true })).close()
     const database = new DatabaseSync(path)
-    const { page } = database.prepare('select rootpage as page from sqlite_schema where name = ?').get(table) as { page: number }
+    const { page } = database
+      .prepare('select rootpage as page from sqlite_schema where name = ?')
+      .get(table) as { page: number }
     database.close()
     const bytes = readFileSync(path)
     bytes.fill(0xaa, (page - 1) * 4096, page * 4096)
     writeFileSync(path, bytes)
-    expect(await refusalOf(path)).toBe(`The store ${path} cannot be used: the file is damaged; restore it from a backup.`)
+    expect(await refusalOf(path)).toBe(
+      `The store ${path} cannot be used: the file is damaged; restore it from a backup.`,
+    )
     expect(readFileSync(path).equals(bytes)).toBe(true)
   })
 
@@ -200,7 +215,10 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test('if it is no database', async () => {
     const path = newPath()
-    writeFileSync(path, 'not a database, but long enough to look like a file of some kind\n'.repeat(100))
+    writeFileSync(
+      path,
+      'not a database, but long enough to look like a file of some kind\n'.repeat(100),
+    )
     expect(await refusalOf(path)).toBe(
       `The store ${path} cannot be used: the file is not a database; name another file, or restore a backup.`,
     )
@@ -226,39 +244,46 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     database.exec('pragma user_version = 99')
     database.close()
     const before = readFileSync(path)
-    expect(await refusalOf(path)).toContain('it was written by a newer version of plants (schema 99')
+    expect(await refusalOf(path)).toContain(
+      'it was written by a newer version of plants (schema 99',
+    )
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
   test('if it is not there and may not be made', async () => {
     const path = newPath()
-    expect(await refusalOf(path, false)).toBe(`The store ${path} cannot be used: there is no such file.`)
+    expect(await refusalOf(path, false)).toBe(
+      `The store ${path} cannot be used: there is no such file.`,
+    )
     expect(existsSync(path)).toBe(false)
   })
 
-  test.skipIf(process.getuid?.() !== 0)('if its rights, or those of its log or folder, keep this user out', async () => {
-    const home = `${folder}/of-another-user`
-    mkdirSync(`${home}/closed`, { recursive: true })
-    chmodSync(folder, 0o755)
-    chmodSync(home, 0o777)
-    for (const name of ['file.db', 'read-only.db', 'log.db', 'closed/file.db'])
-      await (await openSqliteStore(`${home}/${name}`, { create: true })).close()
-    for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
-    writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
-    chownSync(`${home}/read-only.db`, nobody, nobody)
-    chmodSync(`${home}/read-only.db`, 0o400)
-    const sentence = (store: string, what: string, mode: string, owner = 0): string =>
-      `The store ${home}/${store} cannot be used: this user may not read and write ${home}/${what} (owner ${owner}, mode ${mode}); run plants as its owner, or give this user the right.`
-    for (const [store, expected] of [
-      ['file.db', sentence('file.db', 'file.db', '600')],
-      ['read-only.db', sentence('read-only.db', 'read-only.db', '400', nobody)],
-      ['log.db', sentence('log.db', 'log.db-wal', '600')],
-      ['closed/file.db', sentence('closed/file.db', 'closed', '755')],
-      ['closed/new.db', sentence('closed/new.db', 'closed', '755')],
-    ] as const)
-      expect(await asNobody(`${home}/${store}`)).toBe(expected)
-    expect(readdirSync(`${home}/closed`)).toEqual(['file.db'])
-  })
+  test.skipIf(process.getuid?.() !== 0)(
+    'if its rights, or those of its log or folder, keep this user out',
+    async () => {
+      const home = `${folder}/of-another-user`
+      mkdirSync(`${home}/closed`, { recursive: true })
+      chmodSync(folder, 0o755)
+      chmodSync(home, 0o777)
+      for (const name of ['file.db', 'read-only.db', 'log.db', 'closed/file.db'])
+        await (await openSqliteStore(`${home}/${name}`, { create: true })).close()
+      for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
+      writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
+      chownSync(`${home}/read-only.db`, nobody, nobody)
+      chmodSync(`${home}/read-only.db`, 0o400)
+      const sentence = (store: string, what: string, mode: string, owner = 0): string =>
+        `The store ${home}/${store} cannot be used: this user may not read and write ${home}/${what} (owner ${owner}, mode ${mode}); run plants as its owner, or give this user the right.`
+      for (const [store, expected] of [
+        ['file.db', sentence('file.db', 'file.db', '600')],
+        ['read-only.db', sentence('read-only.db', 'read-only.db', '400', nobody)],
+        ['log.db', sentence('log.db', 'log.db-wal', '600')],
+        ['closed/file.db', sentence('closed/file.db', 'closed', '755')],
+        ['closed/new.db', sentence('closed/new.db', 'closed', '755')],
+      ] as const)
+        expect(await asNobody(`${home}/${store}`)).toBe(expected)
+      expect(readdirSync(`${home}/closed`)).toEqual(['file.db'])
+    },
+  )
 
   test.skipIf(!mayMount())('if its file system is read-only', async () => {
     const disk = `${folder}/read-only`
@@ -276,17 +301,22 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     }
   })
 
-  test.skipIf(!mayMount()).each([4, 8, 16, 40, 64])('if the disk of %i KiB is full, and leaves nothing behind', async (size) => {
-    const disk = `${folder}/disk-${size}`
-    mkdirSync(disk)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k`, 'tmpfs', disk])
-    try {
-      expect(await refusalOf(`${disk}/x.db`)).toBe(`The store ${disk}/x.db cannot be used: the disk is full.`)
-      expect(readdirSync(disk)).toEqual([])
-    } finally {
-      execFileSync('umount', [disk])
-    }
-  })
+  test.skipIf(!mayMount()).each([4, 8, 16, 40, 64])(
+    'if the disk of %i KiB is full, and leaves nothing behind',
+    async (size) => {
+      const disk = `${folder}/disk-${size}`
+      mkdirSync(disk)
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k`, 'tmpfs', disk])
+      try {
+        expect(await refusalOf(`${disk}/x.db`)).toBe(
+          `The store ${disk}/x.db cannot be used: the disk is full.`,
+        )
+        expect(readdirSync(disk)).toEqual([])
+      } finally {
+        execFileSync('umount', [disk])
+      }
+    },
+  )
 })
 
 /** Resolves when the store says that it is ready, within some seconds. */
@@ -303,10 +333,21 @@ async function untilReady(store: Store): Promise<void> {
 }
 
 describe('a file that leaves its place while the store is open', () => {
-  const plant = (id: bigint): KeptPlant => ({ id, name: `plant ${id}`, tag: null, idempotencyKey: null })
+  const plant = (id: bigint): KeptPlant => ({
+    id,
+    name: `plant ${id}`,
+    tag: null,
+    idempotencyKey: null,
+  })
 
-  /** Creates until one fails; answers the ids that were acknowledged and the failures of the next ones. */
-  async function createsOn(store: Store, from: bigint): Promise<{ acknowledged: bigint[]; refusals: unknown[] }> {
+  /**
+   * Creates until one fails; answers the ids that were acknowledged and the failures of the next
+   * ones.
+   */
+  async function createsOn(
+    store: Store,
+    from: bigint,
+  ): Promise<{ acknowledged: bigint[]; refusals: unknown[] }> {
     const acknowledged: bigint[] = []
     const refusals: unknown[] = []
     for (let id = from; id < from + 5n; id += 1n) {
@@ -353,30 +394,36 @@ describe('a file that leaves its place while the store is open', () => {
     ['links lead to it and it is moved away', linkedPath, '', moveAway],
     ['links lead to it and it loses its log', linkedPath, '-wal', moveAway],
     ['links lead to it and it loses the index of its log', linkedPath, '-shm', moveAway],
-  ])('takes no write any more when %s, and takes them again when it is back', async (_what, make, ending, lose) => {
-    const { path, real } = make()
-    const store = await openSqliteStore(path, { create: true })
-    await store.createPlant('a', plant(1n))
-    const file = real + ending
-    lose(file)
-    const { acknowledged, refusals } = await createsOn(store, 10n)
-    expect(acknowledged).toEqual([])
-    // The first was written before the loss was seen, the others were not.
-    expect(refusals[0]).toMatchObject({ refusal: 'outcome-unknown' })
-    for (const refusal of refusals.slice(1)) expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
-    expect(String((refusals[0] as Error).cause)).toContain(file)
-    expect(String((refusals[0] as Error).cause)).toContain('was removed or replaced while in use; put it back as it was.')
-    await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
-    renameSync(`${file}.moved`, file)
-    await untilReady(store)
-    expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
-    await store.close()
-    const again = await openSqliteStore(path, { create: false })
-    const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
-    // What became of 10 was said to be unknown.
-    expect(ids.filter((id) => id !== 10n)).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
-    await again.close()
-  })
+  ])(
+    'takes no write any more when %s, and takes them again when it is back',
+    async (_what, make, ending, lose) => {
+      const { path, real } = make()
+      const store = await openSqliteStore(path, { create: true })
+      await store.createPlant('a', plant(1n))
+      const file = real + ending
+      lose(file)
+      const { acknowledged, refusals } = await createsOn(store, 10n)
+      expect(acknowledged).toEqual([])
+      // The first was written before the loss was seen, the others were not.
+      expect(refusals[0]).toMatchObject({ refusal: 'outcome-unknown' })
+      for (const refusal of refusals.slice(1))
+        expect(refusal).toMatchObject({ refusal: 'store-unavailable' })
+      expect(String((refusals[0] as Error).cause)).toContain(file)
+      expect(String((refusals[0] as Error).cause)).toContain(
+        'was removed or replaced while in use; put it back as it was.',
+      )
+      await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
+      renameSync(`${file}.moved`, file)
+      await untilReady(store)
+      expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
+      await store.close()
+      const again = await openSqliteStore(path, { create: false })
+      const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
+      // What became of 10 was said to be unknown.
+      expect(ids.filter((id) => id !== 10n)).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
+      await again.close()
+    },
+  )
 
   test.each(['real file', 'link'])(
     'takes no write when its %s is moved and the link follows it to another name',
@@ -386,7 +433,10 @@ describe('a file that leaves its place while the store is open', () => {
       await store.createPlant('a', plant(1n))
       renameSync(what === 'link' ? path : real, `${real}.moved`)
       if (what === 'real file') rmSync(path)
-      symlinkSync(what === 'link' ? real : `${real}.moved`, what === 'link' ? `${path}.other` : path)
+      symlinkSync(
+        what === 'link' ? real : `${real}.moved`,
+        what === 'link' ? `${path}.other` : path,
+      )
       expect((await createsOn(store, 10n)).acknowledged).toEqual([])
       await store.close()
     },
@@ -398,7 +448,9 @@ describe('a file that leaves its place while the store is open', () => {
     await store.createPlant('a', plant(1n))
     renameSync(real, `${real}.moved`)
     await store.close()
-    expect(await refusalOf(path)).toContain('the file is missing, but its log (real.db-wal, real.db-shm) is there')
+    expect(await refusalOf(path)).toContain(
+      'the file is missing, but its log (real.db-wal, real.db-shm) is there',
+    )
     expect(existsSync(real)).toBe(false)
   })
 
@@ -448,21 +500,30 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
       const acknowledged: bigint[] = []
       let failure: unknown
       for (let id = 0n; id < 100n && failure === undefined; id += 1n) {
-        await store.createPlant('a', { id, name: 'n'.repeat(100_000), tag: null, idempotencyKey: null }).then(
-          () => acknowledged.push(id),
-          (error) => {
-            failure = error
-          },
-        )
+        await store
+          .createPlant('a', { id, name: 'n'.repeat(100_000), tag: null, idempotencyKey: null })
+          .then(
+            () => acknowledged.push(id),
+            (error) => {
+              failure = error
+            },
+          )
       }
       expect(failure).toMatchObject({ refusal: 'store-unavailable' })
-      expect((await store.listPlants('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(acknowledged)
-      // The last bytes too; then small writes fail as soon as the log has used up what it was given before.
-      expect(() => execFileSync('dd', ['if=/dev/zero', `of=${disk}/rest`, 'bs=1k'], { stdio: 'ignore' })).toThrow()
+      expect((await store.listPlants('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(
+        acknowledged,
+      )
+      // The last bytes too; then small writes fail as soon as the log has used up what it was given
+      // before.
+      expect(() =>
+        execFileSync('dd', ['if=/dev/zero', `of=${disk}/rest`, 'bs=1k'], { stdio: 'ignore' }),
+      ).toThrow()
       for (let id = 1000n; id < 2000n && failure !== undefined; id += 1n) {
-        await store.createPlant('b', { id, name: 'x', tag: null, idempotencyKey: null }).catch(() => {
-          failure = undefined
-        })
+        await store
+          .createPlant('b', { id, name: 'x', tag: null, idempotencyKey: null })
+          .catch(() => {
+            failure = undefined
+          })
       }
       expect(failure).toBeUndefined()
       // No client's question changes that: asking commits nothing.
@@ -471,7 +532,9 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
       execFileSync('mount', ['-o', 'remount,size=64m', disk])
       // Without any client that writes.
       await untilReady(store)
-      expect(await store.createPlant('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null })).toBeUndefined()
+      expect(
+        await store.createPlant('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null }),
+      ).toBeUndefined()
     } finally {
       await store.close()
       execFileSync('umount', [disk])

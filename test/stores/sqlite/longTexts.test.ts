@@ -1,5 +1,5 @@
-// Long texts are kept apart from their plants: what that must hold in the file itself, and how a file
-// of the version before it gets there. What callers see of it is in the conformance suite.
+// Long texts are kept apart from their plants: what that must hold in the file itself, and how a
+// file of the version before it gets there. What callers see of it is in the conformance suite.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -30,10 +30,16 @@ function withDatabase<Value>(path: string, use: (database: DatabaseSync) => Valu
 }
 
 function count(path: string, from: string): number {
-  return withDatabase(path, (database) => (database.prepare(`select count(*) as n from ${from}`).get() as { n: number }).n)
+  return withDatabase(
+    path,
+    (database) => (database.prepare(`select count(*) as n from ${from}`).get() as { n: number }).n,
+  )
 }
 
-async function withStore<Value>(path: string, use: (store: Store) => Promise<Value>): Promise<Value> {
+async function withStore<Value>(
+  path: string,
+  use: (store: Store) => Promise<Value>,
+): Promise<Value> {
   const store = await openSqliteStore(path, { create: true })
   try {
     return await use(store)
@@ -47,11 +53,25 @@ function plant(id: number, length: number, parts: Partial<KeptPlant> = {}): Kept
 }
 
 /** Short and long by turns, and such as are just one or the other. */
-const lengths = [5, 100_000, 5, 600, shortTextBytesMax, shortTextBytesMax + 1, 5, 1000, 1_000_000, 5]
-const plants = lengths.map((length, n) => plant(n, length, { idempotencyKey: n % 2 === 0 ? 'k'.repeat(255) : null }))
+const lengths = [
+  5,
+  100_000,
+  5,
+  600,
+  shortTextBytesMax,
+  shortTextBytesMax + 1,
+  5,
+  1000,
+  1_000_000,
+  5,
+]
+const plants = lengths.map((length, n) =>
+  plant(n, length, { idempotencyKey: n % 2 === 0 ? 'k'.repeat(255) : null }),
+)
 const longOnes = lengths.filter((length) => length > shortTextBytesMax).length
 
-const overflow = (table: string): string => `dbstat where name = '${table}' and pagetype = 'overflow'`
+const overflow = (table: string): string =>
+  `dbstat where name = '${table}' and pagetype = 'overflow'`
 
 async function keptOf(store: Store, account: string): Promise<KeptPlant[]> {
   return (await store.keptPlants(account, { limit: 1000 })).plants.map((each) => ({ ...each }))
@@ -61,7 +81,8 @@ describe('long texts', () => {
   test('stay out of the tree that every account searches: no search there reads more than a page for a comparison', async () => {
     const path = newPath()
     await withStore(path, async (store) => {
-      for (const account of ['a', 'x'.repeat(255)]) for (const each of plants) await store.createPlant(account, each)
+      for (const account of ['a', 'x'.repeat(255)])
+        for (const each of plants) await store.createPlant(account, each)
     })
     expect(count(path, overflow('plants'))).toBe(0)
     expect(count(path, overflow('long_texts'))).toBeGreaterThan(500)
@@ -70,7 +91,11 @@ describe('long texts', () => {
   test('cost one page more at most, even if the name of the account alone is too long for a page', async () => {
     const path = newPath()
     await withStore(path, async (store) => {
-      for (const each of plants) await store.createPlant('\ud83c\udf35'.repeat(255), { ...each, idempotencyKey: 'k'.repeat(255) })
+      for (const each of plants)
+        await store.createPlant('\ud83c\udf35'.repeat(255), {
+          ...each,
+          idempotencyKey: 'k'.repeat(255),
+        })
     })
     expect(count(path, overflow('plants'))).toBeLessThanOrEqual(plants.length)
   })
@@ -88,7 +113,11 @@ describe('long texts', () => {
       for (const { id } of plants.slice(2)) expect(await store.deletePlant('a', id)).toBe(true)
       expect(count(path, 'long_texts')).toBe(1)
       expect(await keptOf(store, 'a')).toEqual(plants.slice(0, 2))
-      await Promise.all([store.deletePlant('a', 1n), store.createPlant('a', plant(1, 3000)), store.deletePlant('a', 1n)])
+      await Promise.all([
+        store.deletePlant('a', 1n),
+        store.createPlant('a', plant(1, 3000)),
+        store.deletePlant('a', 1n),
+      ])
       expect(count(path, 'long_texts')).toBe(0)
     })
   })
@@ -107,11 +136,17 @@ describe('long texts', () => {
     const plansOf = (part: string): string[] =>
       asked
         .filter((sql) => sql.includes('long_texts') && sql.includes(part))
-        .map((sql) => (prepare(`explain query plan ${sql}`).all() as { detail: string }[]).map(({ detail }) => detail).join('; '))
+        .map((sql) =>
+          (prepare(`explain query plan ${sql}`).all() as { detail: string }[])
+            .map(({ detail }) => detail)
+            .join('; '),
+        )
     const text = 'SEARCH long_texts USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN'
     const list = `SEARCH plants USING PRIMARY KEY (account=? AND id>? AND id<?); ${text}`
     expect(plansOf('limit')).toEqual([list, list])
-    expect(plansOf('id = cast')).toEqual([`SEARCH plants USING PRIMARY KEY (account=? AND id=?); ${text}`])
+    expect(plansOf('id = cast')).toEqual([
+      `SEARCH plants USING PRIMARY KEY (account=? AND id=?); ${text}`,
+    ])
     await store.close()
   })
 })
@@ -135,12 +170,14 @@ function oldFile(accounts: readonly string[], extra = ''): string {
       pragma application_id = 0x706c616e; pragma user_version = 1`)
     const insert = database.prepare('insert into plants values (?, ?, ?, ?, ?)')
     for (const account of accounts)
-      for (const { id, name, tag, idempotencyKey } of plants) insert.run(account, id, `${account} ${name}`, tag, idempotencyKey)
+      for (const { id, name, tag, idempotencyKey } of plants)
+        insert.run(account, id, `${account} ${name}`, tag, idempotencyKey)
   })
   return path
 }
 
-const oldPlants = (account: string): KeptPlant[] => plants.map((each) => ({ ...each, name: `${account} ${each.name}` }))
+const oldPlants = (account: string): KeptPlant[] =>
+  plants.map((each) => ({ ...each, name: `${account} ${each.name}` }))
 
 describe('a file of the version before', () => {
   const accounts = ['a', 'B', 'ä']
@@ -150,7 +187,8 @@ describe('a file of the version before', () => {
     expect(count(path, overflow('plants'))).toBeGreaterThan(500)
     for (let time = 0; time < 2; time += 1) {
       await withStore(path, async (store) => {
-        for (const account of accounts) expect(await keptOf(store, account)).toEqual(oldPlants(account))
+        for (const account of accounts)
+          expect(await keptOf(store, account)).toEqual(oldPlants(account))
         expect(await store.countPlants()).toBe(accounts.length * plants.length)
       })
       // "a " makes a long one of the plant that is just short.
@@ -169,20 +207,27 @@ describe('a file of the version before', () => {
 
   test('is changed once if many open it at the same time', async () => {
     const path = oldFile(accounts)
-    const stores = await Promise.all(Array.from({ length: 8 }, () => openSqliteStore(path, { create: false })))
+    const stores = await Promise.all(
+      Array.from({ length: 8 }, () => openSqliteStore(path, { create: false })),
+    )
     for (const store of stores) expect(await keptOf(store, 'B')).toEqual(oldPlants('B'))
     for (const store of stores) await store.close()
     expect(count(path, 'long_texts')).toBe(accounts.length * (longOnes + 1))
   })
 
   test('stays as it was if its last change fails', async () => {
-    const inTheWay = 'create trigger long_text_goes_with_its_plant after delete on plants begin select 1; end'
+    const inTheWay =
+      'create trigger long_text_goes_with_its_plant after delete on plants begin select 1; end'
     const path = oldFile(accounts, inTheWay)
     const content = (): unknown =>
       withDatabase(path, (database) => [
         database.prepare('pragma user_version').get(),
         database.prepare('select name, sql from sqlite_schema order by name').all(),
-        database.prepare('select account, id, octet_length(name) as bytes, tag, idempotency_key from plants').all(),
+        database
+          .prepare(
+            'select account, id, octet_length(name) as bytes, tag, idempotency_key from plants',
+          )
+          .all(),
       ])
     const before = content()
     await expect(openSqliteStore(path, { create: false })).rejects.toThrow('cannot be used')
@@ -195,8 +240,12 @@ describe('a file of the version before', () => {
     const path = oldFile(accounts)
     await withStore(path, async () => {})
     withDatabase(path, (database) => {
-      expect(() => database.prepare('select id, name, tag from plants')).toThrow('no such column: name')
-      expect(() => database.prepare('insert into plants values (?, ?, ?, ?, ?)')).toThrow('has 6 columns')
+      expect(() => database.prepare('select id, name, tag from plants')).toThrow(
+        'no such column: name',
+      )
+      expect(() => database.prepare('insert into plants values (?, ?, ?, ?, ?)')).toThrow(
+        'has 6 columns',
+      )
       database.exec("delete from plants where account = 'a'")
     })
     expect(count(path, 'long_texts')).toBe(2 * (longOnes + 1))

@@ -47,7 +47,9 @@ describe('the writer', () => {
       await writer.ready().catch((failure) => failures.add(failure))
       await Bun.sleep(5)
     }
-    expect([...failures].map(String)).toEqual(Array.from(failures, () => expect.stringContaining(`${path} was removed`)))
+    expect([...failures].map(String)).toEqual(
+      Array.from(failures, () => expect.stringContaining(`${path} was removed`)),
+    )
     expect(failures.size).toBeWithin(1, 4)
     expect(existsSync(path)).toBe(false)
     await (await openSqliteStore(`${path}.other`, { create: true })).close()
