@@ -6,7 +6,7 @@ import type { Results } from './parts.ts'
 import { plots } from './plots.ts'
 import { report } from './report.ts'
 
-const folder = new URL('../docs/benchmarks/', import.meta.url)
+const folder = new URL('../docs/benchmarks', import.meta.url)
 const results = JSON.parse(readFileSync(new URL('results.json', folder), 'utf8')) as Results
 for (const [name, svg] of Object.entries(plots(results)))
   writeFileSync(new URL(`${name}.svg`, folder), svg)

@@ -4,14 +4,14 @@
 // creators.
 import { randomBytes } from 'node:crypto'
 import type { KeptPlant } from '../src/domain/plant.ts'
-import { openStore } from '../src/service.ts'
-import type { PostgresLocation } from '../src/storeLocation.ts'
+import { openStore } from '../src/stores/open.ts'
 import { Attempts } from '../src/stores/postgres/attempts.ts'
-import { requestDeadlines } from '../src/stores/postgres/deadlines.ts'
-import { Nodes } from '../src/stores/postgres/nodes.ts'
+import { requestDeadlines } from '../src/stores/postgres/cluster/deadlines.ts'
+import { Nodes } from '../src/stores/postgres/cluster/nodes.ts'
+import type { PostgresLocation } from '../src/stores/postgres/location.ts'
 import { statements } from '../src/stores/postgres/statements.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { locationOf, prepare } from '../test/support/stores.ts'
+import { locationOf, prepare, storeOptions } from '../test/support/stores.ts'
 import { median } from './statistics.ts'
 
 const rounds = 5
@@ -45,7 +45,7 @@ async function createsPerSecond(
 const server = await startPostgres({ settings: { shared_buffers: '256MB', max_wal_size: '4GB' } })
 await prepare(server.url())
 const location = locationOf(server.url())
-const store = await openStore(location, 'existing', { randomBytes, note: () => {} })
+const store = await openStore(location, storeOptions)
 const nodes = new Nodes(location as PostgresLocation, requestDeadlines, () => {})
 const attempts = new Attempts(nodes, requestDeadlines.operationMs, randomBytes)
 const ways: Readonly<Record<string, Create>> = {

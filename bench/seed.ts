@@ -2,8 +2,9 @@
 // service, the tokens through the store.
 import { createHash } from 'node:crypto'
 import { plainTokenFrom, scopes, type Token } from '../src/domain/token.ts'
-import { openStore } from '../src/service.ts'
+import { openStore } from '../src/stores/open.ts'
 import { connect } from '../src/stores/sqlite/connection.ts'
+import { storeOptions } from '../test/support/stores.ts'
 import { seededPlant } from './workloads.ts'
 
 /**
@@ -11,10 +12,10 @@ import { seededPlant } from './workloads.ts'
  * is made where it is not there.
  */
 export async function seedTokens(path: string, accounts: number): Promise<readonly string[]> {
-  const store = await openStore({ scheme: 'sqlite', path }, 'create', {
-    randomBytes,
-    note: () => {},
-  })
+  const store = await openStore(
+    { scheme: 'sqlite', path },
+    { ...storeOptions, use: 'create', randomBytes },
+  )
   const nowMs = Date.now()
   const numbers = Array.from({ length: accounts }, (_, number) => number)
   const tokens = numbers.map((number) => plainTokenFrom(randomBytes(32, `token ${number}`)))

@@ -4,7 +4,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStore } from '../src/service.ts'
+import { openStore } from '../src/stores/open.ts'
+import { storeOptions } from '../test/support/stores.ts'
 import { baseStride, firstBase, seededPlant, stepAt, type Workload } from './workloads.ts'
 
 export interface StorageOrder {
@@ -23,10 +24,10 @@ const account = 'account'
 const { workloads, callers, seconds } = JSON.parse(process.argv[2] ?? '') as StorageOrder
 const folder = mkdtempSync(join(tmpdir(), 'plants-storage-'))
 const randomBytes = (count: number): Uint8Array => new Uint8Array(count)
-const store = await openStore({ scheme: 'sqlite', path: join(folder, 'plants.db') }, 'create', {
-  randomBytes,
-  note: () => {},
-})
+const store = await openStore(
+  { scheme: 'sqlite', path: join(folder, 'plants.db') },
+  { ...storeOptions, use: 'create', randomBytes },
+)
 
 /** Where the ids of a run begin; deletes begin where the creates before them did. */
 let base = firstBase

@@ -103,7 +103,7 @@ class Filled {
   readonly #list: StatementSync
 
   constructor(path: string, form: Form, large: boolean) {
-    prepareFile(path, { create: true })
+    prepareFile(path, { use: 'create' })
     this.#database = connect(path)
     this.#database.exec(form.tables)
     this.#create = form.creator(this.#database)

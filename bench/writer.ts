@@ -4,12 +4,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BatchWriter } from '../src/stores/sqlite/batchWriter.ts'
-import type { Channel } from '../src/stores/sqlite/commit.ts'
 import { connect } from '../src/stores/sqlite/connection.ts'
 import { prepareFile } from '../src/stores/sqlite/file.ts'
 import { migrate } from '../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../src/stores/sqlite/store.ts'
+import { BatchWriter } from '../src/stores/sqlite/writer/batch.ts'
+import type { Channel } from '../src/stores/sqlite/writer/channel.ts'
 import { writerThread } from '../src/stores/sqlite/writerThread.ts'
 import { median } from './statistics.ts'
 
@@ -38,7 +38,7 @@ async function measure(
 ): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-writer-'))
   const path = join(folder, 'plants.db')
-  prepareFile(path, { create: true })
+  prepareFile(path, { use: 'create' })
   const database = connect(path)
   migrate(database)
   const store = new SqliteStore(database, await placement(path), [])

@@ -1,6 +1,7 @@
 // The log: a line for each request and a few for the life of the service. JSON for programs, plain
 // text on a terminal. A line costs the request a string; the writing happens elsewhere, in bulk.
 import { write } from 'node:fs'
+import { type Clock, dateOf } from './clock.ts'
 
 /**
  * A request while it is under way. `client` is an address, `route` the path template, `account` who
@@ -50,13 +51,13 @@ const flushMs = 1000
 /** Lines that wait beyond this, in UTF-16 code units, are dropped and counted rather than kept. */
 const waitingMax = 4 * 1024 * 1024
 
-export function openLog(target: LogTarget, nowMs: () => number): Log {
-  const lines = new LineWriter(target.descriptor, (dropped) =>
+export function openLog(target: LogTarget, clock: Clock): Log {
+  const lines = new LineWriter(target.descriptor, clock, (dropped) =>
     formatNote(`${dropped} log lines were dropped because their reader was behind`),
   )
   const { formatRequest, formatFailure, formatWarning, formatNote } = target.terminal
-    ? plainFormat(nowMs)
-    : jsonFormat(nowMs)
+    ? plainFormat(clock)
+    : jsonFormat(clock)
   return {
     request: (entry, status, ending) => lines.add(formatRequest(entry, status, ending)),
     failure: (message, details) => lines.add(formatFailure(message, details)),
@@ -73,8 +74,8 @@ interface Format {
   readonly formatNote: (message: string) => string
 }
 
-function jsonFormat(nowMs: () => number): Format {
-  const time = clockText(nowMs)
+function jsonFormat(clock: Clock): Format {
+  const time = clockText(clock)
   return {
     // Written out because a line is paid for by every request: only what a client chose needs
     // escaping.
@@ -84,7 +85,7 @@ function jsonFormat(nowMs: () => number): Format {
       { bytes, complete },
     ) =>
       `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status ?? null},` +
-      `"durationMs":${durationMs(startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
+      `"durationMs":${durationMs(clock.monotonicMs() - startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
       `${complete ? '' : ',"complete":false'}}\n`,
     formatFailure: (message, { requestId, cause }) =>
       line({ time: time(), level: 'error', message, requestId, cause: describe(cause) }),
@@ -94,11 +95,11 @@ function jsonFormat(nowMs: () => number): Format {
   }
 }
 
-function plainFormat(nowMs: () => number): Format {
-  const time = (): string => localTime(nowMs())
+function plainFormat(clock: Clock): Format {
+  const time = (): string => localTime(clock.wallMs())
   return {
     formatRequest: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
-      `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(startedMs)} ms ${bytes} B` +
+      `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(clock.monotonicMs() - startedMs)} ms ${bytes} B` +
       `${account === undefined ? '' : ` ${printable(account)}`} ${client ?? ''}${complete ? '' : ' (broken off)'}\n`,
     formatFailure: (message, { requestId, cause }) =>
       `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
@@ -110,7 +111,7 @@ function plainFormat(nowMs: () => number): Format {
 
 /** The time of day where the reader is, to the millisecond. */
 function localTime(nowMs: number): string {
-  const now = new Date(nowMs)
+  const now = dateOf(nowMs)
   const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map(
     (part) => String(part).padStart(2, '0'),
   )
@@ -123,14 +124,14 @@ function line(content: Readonly<Record<string, unknown>>): string {
 }
 
 /** The time as ISO 8601 has it, made once a millisecond. */
-function clockText(nowMs: () => number): () => string {
+function clockText(clock: Clock): () => string {
   let atMs = Number.NaN
   let text = ''
   return () => {
-    const now = nowMs()
+    const now = clock.wallMs()
     if (now !== atMs) {
       atMs = now
-      text = new Date(now).toISOString()
+      text = dateOf(now).toISOString()
     }
     return text
   }
@@ -144,9 +145,9 @@ function quoted(text: string | undefined): string {
   return plain.test(text) ? `"${text}"` : printable(JSON.stringify(text))
 }
 
-/** Milliseconds since a moment, to the microsecond. */
-function durationMs(startedMs: number): number {
-  return Math.round((performance.now() - startedMs) * 1000) / 1000
+/** Milliseconds to the microsecond. */
+function durationMs(ms: number): number {
+  return Math.round(ms * 1000) / 1000
 }
 
 /**
@@ -182,6 +183,7 @@ export function describe(cause: unknown): string {
  */
 class LineWriter {
   readonly #descriptor: number
+  readonly #clock: Clock
   readonly #droppedLine: (dropped: number) => string
   #waiting = ''
   #dropped = 0
@@ -189,7 +191,8 @@ class LineWriter {
   #gathering = false
   #flushed: (() => void) | undefined
 
-  constructor(descriptor: number, droppedLine: (dropped: number) => string) {
+  constructor(descriptor: number, clock: Clock, droppedLine: (dropped: number) => string) {
+    this.#clock = clock
     this.#descriptor = descriptor
     this.#droppedLine = droppedLine
   }
@@ -202,13 +205,13 @@ class LineWriter {
     this.#waiting += line
     if (this.#underWay !== undefined || this.#gathering) return
     this.#gathering = true
-    setTimeout(() => this.#writeNext(), gatherMs).unref()
+    this.#clock.after(gatherMs, () => this.#writeNext())
   }
 
   flush(): Promise<void> {
     return new Promise((resolve) => {
       this.#flushed = resolve
-      setTimeout(resolve, flushMs)
+      this.#clock.after(flushMs, resolve)
       this.#writeNext()
     })
   }
@@ -231,7 +234,7 @@ class LineWriter {
     this.#underWay = bytes
     write(this.#descriptor, bytes, (error, written) => {
       if (error?.code === 'EAGAIN') {
-        setTimeout(() => this.#write(bytes), retryMs).unref()
+        this.#clock.after(retryMs, () => this.#write(bytes))
         return
       }
       this.#underWay = undefined

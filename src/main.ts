@@ -4,6 +4,7 @@ import { readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './cli/commands.ts'
 import type { World } from './cli/world.ts'
+import { systemClock } from './clock.ts'
 
 const world: World = {
   launcher: join(import.meta.dirname, '../bin/plants'),
@@ -13,8 +14,7 @@ const world: World = {
   draw: (text) => write(2, text),
   errorDescriptor: 2,
   errorIsTerminal: process.stderr.isTTY === true,
-  nowMs: Date.now,
-  monotonicMs: () => performance.now(),
+  clock: systemClock,
   randomBytes,
   onStopRequest: (stop) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))

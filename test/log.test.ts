@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { systemClock } from '../src/clock.ts'
 import { openLog, printable } from '../src/log.ts'
 import { temporaryFolder } from './support/service.ts'
 
@@ -17,7 +18,8 @@ const entry = {
   account: 'a\u001b[31m\n',
 }
 const ending = { bytes: 2, complete: true }
-const noon = (): number => Date.UTC(2030, 0, 1, 12)
+/** It is noon; time passes as it does. */
+const noon = { ...systemClock, wallMs: () => Date.UTC(2030, 0, 1, 12) }
 
 async function logged(
   terminal: boolean,
@@ -98,7 +100,7 @@ describe('the log', () => {
       message: 'It began.',
       cause: 'outer because of inner',
     })
-    const hours = String(new Date(noon()).getHours()).padStart(2, '0')
+    const hours = String(new Date(noon.wallMs()).getHours()).padStart(2, '0')
     expect(await logged(true, (log) => log.warn('It began.', cause))).toBe(
       `${hours}:00:00.000 warning: It began. outer because of inner\n`,
     )

@@ -1,16 +1,15 @@
 // The operator's door: which commands there are, what each takes, and what runs it.
-import { nearest, quoted, readSettings, type SettingName, UsageProblems } from '../config.ts'
-import { CopyRefused } from '../domain/copyStore.ts'
+
 import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
-import { isRefusal } from '../service.ts'
-import { withoutPasswords } from '../storeLocation.ts'
+import { withoutPasswords } from '../stores/location.ts'
 import { copy } from './copy.ts'
 import { type Command, helpFor, overview, quotedForShell, version } from './help.ts'
 import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
+import { nearest, quoted, readSettings, type SettingName, UsageProblems } from './settings.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
-import type { World } from './world.ts'
+import { isExpected, type World } from './world.ts'
 
 interface RunnableCommand extends Command {
   /** Resolves to the exit code. */
@@ -130,7 +129,7 @@ async function runCommand(
       tellHelp(name.split(' '), world)
       return usageExitCode
     }
-    const expected = isRefusal(error) || error instanceof CopyRefused
+    const expected = isExpected(error)
     world.tell(
       `plants: ${expected ? error.message : `a defect of this program: ${describe(error)}`}`,
     )

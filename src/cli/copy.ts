@@ -1,12 +1,12 @@
 // The command that moves all plants and tokens from one store to another.
 import { statSync } from 'node:fs'
-import { type Parsed, UsageProblems } from '../config.ts'
-import { type Copied, copyStore } from '../domain/copyStore.ts'
 import type { Store } from '../domain/store.ts'
-import { forOperator, isRefusal, openStore } from '../service.ts'
-import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { type Copied, copyStore } from '../stores/copy.ts'
+import { describeStore, type StoreLocation } from '../stores/location.ts'
+import { forOperator, openStore } from '../stores/open.ts'
 import { Progress } from './progress.ts'
-import type { World } from './world.ts'
+import { type Parsed, UsageProblems } from './settings.ts'
+import { isExpected, quietly, type World } from './world.ts'
 
 /** 128 and the number of the signal, as shells have it. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
@@ -24,21 +24,17 @@ export async function copy({ values }: Parsed<'from' | 'to'>, world: World): Pro
   const { from, to } = values as { readonly from: StoreLocation; readonly to: StoreLocation }
   if (identityOf(from) === identityOf(to))
     throw new UsageProblems(['--from and --to name the same store.'])
-  const surroundings = {
-    randomBytes: world.randomBytes,
-    note: () => {},
-    patience: 'of a command',
-  } as const
-  const source = await openStore(from, 'existing', { ...surroundings, ifMissing: 'check --from' })
+  const options = { ...quietly(world), patience: 'of a command' } as const
+  const source = await openStore(from, { ...options, use: 'existing', ifMissing: 'check --from' })
   try {
-    const target = await openStore(to, 'create', surroundings)
+    const target = await openStore(to, { ...options, use: 'create' })
     try {
       const copied = await copyShowing(forOperator(source, from), forOperator(target, to), world)
       world.print(outcome(copied, from, to))
       return 0
     } catch (error) {
       const interrupted = error instanceof Interrupted
-      if (!(interrupted || isRefusal(error))) throw error
+      if (!(interrupted || isExpected(error))) throw error
       world.tell(interrupted ? error.message : `plants: ${error.message}`)
       world.tell('What was copied is kept; run the same command again to go on.')
       return interrupted ? error.exitCode : 1

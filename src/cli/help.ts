@@ -1,8 +1,8 @@
 // The help texts, made from the tables of commands and settings, and commands to paste.
 
 import packageJson from '../../package.json' with { type: 'json' }
-import { type SettingName, settings } from '../config.ts'
-import { type StoreLocation, storeUrl } from '../storeLocation.ts'
+import { type StoreLocation, storeUrl } from '../stores/location.ts'
+import { type SettingName, settings } from './settings.ts'
 import type { World } from './world.ts'
 
 /** A command, as the help shows it. */

@@ -1,7 +1,8 @@
 // The command that prepares a database, or brings it up to date.
-import type { Parsed } from '../config.ts'
-import { migrateStore } from '../service.ts'
-import { describeStore } from '../storeLocation.ts'
+
+import { describeStore } from '../stores/location.ts'
+import { migrateStore } from '../stores/open.ts'
+import type { Parsed } from './settings.ts'
 import type { World } from './world.ts'
 
 export async function migrate(

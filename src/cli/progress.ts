@@ -6,7 +6,7 @@ const redrawMs = 100
 const lineMs = 5000
 
 export class Progress {
-  readonly #world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>
+  readonly #world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'clock'>
   readonly #what: string
   readonly #total: number | undefined
   readonly #startedMs: number
@@ -14,21 +14,21 @@ export class Progress {
   #done = 0
 
   constructor(
-    world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'monotonicMs'>,
+    world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'clock'>,
     what: string,
     total: number | undefined,
   ) {
     this.#world = world
     this.#what = what
     this.#total = total
-    this.#startedMs = world.monotonicMs()
+    this.#startedMs = world.clock.monotonicMs()
     this.#shownMs = this.#startedMs
   }
 
   /** Counts further parts as done. */
   add(parts: number): void {
     this.#done += parts
-    const nowMs = this.#world.monotonicMs()
+    const nowMs = this.#world.clock.monotonicMs()
     if (nowMs - this.#shownMs < (this.#world.errorIsTerminal ? redrawMs : lineMs)) return
     this.#shownMs = nowMs
     this.#show()
@@ -41,7 +41,7 @@ export class Progress {
   }
 
   #show(): void {
-    const seconds = (this.#world.monotonicMs() - this.#startedMs) / 1000
+    const seconds = (this.#world.clock.monotonicMs() - this.#startedMs) / 1000
     const rate = seconds === 0 ? 0 : this.#done / seconds
     const total = this.#total
     const numbers = `${this.#done}${total === undefined ? '' : ` of ${total}`}, ${Math.round(rate)}/s${remaining(this.#done, total, rate)}`

@@ -1,12 +1,15 @@
 // The command that serves: from its settings to a clean end.
-import type { Parsed, Values } from '../config.ts'
+
+import type { Clock } from '../clock.ts'
 import { issueFirstToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import { scopes } from '../domain/token.ts'
 import { type Log, openLog } from '../log.ts'
-import { forOperator, type Service, startService } from '../service.ts'
-import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { type Service, startService } from '../service.ts'
+import { describeStore, type StoreLocation } from '../stores/location.ts'
+import { forOperator } from '../stores/open.ts'
 import { commandToPaste, quotedForShell } from './help.ts'
+import type { Parsed, Values } from './settings.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for what is under way. */
@@ -29,7 +32,7 @@ type ServeSetting = 'host' | 'port' | 'store' | 'first-token'
 export async function serve({ values }: Parsed<ServeSetting>, world: World): Promise<number> {
   const log = openLog(
     { descriptor: world.errorDescriptor, terminal: world.errorIsTerminal },
-    world.nowMs,
+    world.clock,
   )
   try {
     return await serveLogging(values, log, world)
@@ -49,11 +52,15 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   }
   // Before the start, which a signal would otherwise end with half a store on the disk.
   const stop = stopRequest(world, force)
-  const starting = startService(
-    { host, port, store },
-    { log, nowMs: world.nowMs, randomBytes: world.randomBytes },
-  )
-  service = await unlessStopped(starting, stop, log)
+  const starting = startService({
+    host,
+    port,
+    store,
+    log,
+    clock: world.clock,
+    randomBytes: world.randomBytes,
+  })
+  service = await unlessStopped(starting, stop, log, world.clock)
   if (service === undefined) return 0
   log.note(`the store is ${describeStore(store)}`)
   const opened = forOperator(service.store, store)
@@ -68,9 +75,9 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   world.print(`plants: listening on ${service.url}`)
   await stop.coming
   log.note('stopping: no new connections; a second signal ends it at once')
-  const forced = setTimeout(force, stopMs)
+  const callOff = world.clock.after(stopMs, force)
   await service.stop()
-  clearTimeout(forced)
+  callOff()
   log.note('stopped')
   return 0
 }
@@ -88,7 +95,7 @@ function stopRequest(world: World, force: () => Promise<void>): StopRequest {
   let requests = 0
   let lastMs = Number.NEGATIVE_INFINITY
   world.onStopRequest(() => {
-    const nowMs = world.monotonicMs()
+    const nowMs = world.clock.monotonicMs()
     if (nowMs - lastMs <= sameSignalMs) return
     lastMs = nowMs
     requests += 1
@@ -107,14 +114,13 @@ async function unlessStopped(
   starting: Promise<Service>,
   stop: StopRequest,
   log: Log,
+  clock: Clock,
 ): Promise<Service | undefined> {
   const settled = starting.then(
     (service) => ({ service }),
     (error: unknown) => ({ error }),
   )
-  const patience = stop.coming.then(
-    () => new Promise<undefined>((resolve) => setTimeout(resolve, startEndMs)),
-  )
+  const patience = stop.coming.then(() => clock.sleep(startEndMs))
   const outcome = await Promise.race([settled, patience])
   // A signal that came while this thread waited for a lock is heard in the next turn.
   await new Promise((resolve) => setImmediate(resolve))
@@ -136,7 +142,7 @@ async function firstToken(
   world: World,
 ): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
-  const issued = await issueFirstToken(store, request, world)
+  const issued = await issueFirstToken(store, request, world.clock.wallMs(), world.randomBytes)
   const issuing = commandToPaste(world, ['token', 'issue', '--account', request.account], location)
   if (issued === undefined)
     return `The store holds tokens already. Issue another for the same account with: ${issuing}`

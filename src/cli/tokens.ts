@@ -1,14 +1,16 @@
 // The commands on tokens. They work beside a running server, which sees their effect as soon as its
 // store says.
-import { type Parsed, quoted, UsageProblems } from '../config.ts'
+
+import { dateOf } from '../clock.ts'
 import { issueToken } from '../domain/issueToken.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { forOperator, openStore, type Patience } from '../service.ts'
-import { describeStore, type StoreLocation } from '../storeLocation.ts'
+import { describeStore, type StoreLocation } from '../stores/location.ts'
+import { forOperator, openStore, type StoreOptions } from '../stores/open.ts'
 import { commandToPaste } from './help.ts'
-import type { World } from './world.ts'
+import { type Parsed, quoted, UsageProblems } from './settings.ts'
+import { quietly, type World } from './world.ts'
 
 export async function tokenIssue(
   { values }: Parsed<'account' | 'label' | 'scopes' | 'expires' | 'store'>,
@@ -18,7 +20,12 @@ export async function tokenIssue(
   // say.
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async (opened) => {
-    const { plain, token } = await issueToken(opened, { account, label, scopes, lifetimeMs }, world)
+    const { plain, token } = await issueToken(
+      opened,
+      { account, label, scopes, lifetimeMs },
+      world.clock.wallMs(),
+      world.randomBytes,
+    )
     world.tell(
       `Token ${token.id} for the account ${printable(account)} (${scopes.join(', ')}; ${expiry(token)}), in ${describeStore(store)}.`,
     )
@@ -34,7 +41,7 @@ export async function tokenList(
 ): Promise<number> {
   return withStore(values.store, 'of a command', world, async (opened) => {
     const tokens = await opened.listTokens(values.account)
-    const nowMs = world.nowMs()
+    const nowMs = world.clock.wallMs()
     if (values.json)
       world.print(
         JSON.stringify(
@@ -65,7 +72,7 @@ export async function tokenRevoke(
       `that is a token, not the id of one. The ids are shown by: ${listing}`,
     ])
   return withStore(values.store, 'of a request', world, async (opened) => {
-    const token = await opened.revokeToken(id, world.nowMs())
+    const token = await opened.revokeToken(id, world.clock.wallMs())
     if (token === undefined) {
       world.tell(`plants: no token has the id ${quoted(id)}. All are shown by: ${listing}`)
       return 1
@@ -77,14 +84,14 @@ export async function tokenRevoke(
 
 async function withStore(
   location: StoreLocation,
-  patience: Patience,
+  patience: StoreOptions['patience'],
   world: World,
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
   const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
-  const store = await openStore(location, 'existing', {
-    randomBytes: world.randomBytes,
-    note: () => {},
+  const store = await openStore(location, {
+    ...quietly(world),
+    use: 'existing',
     patience,
     ifMissing,
   })
@@ -147,9 +154,9 @@ function expiry({ expiresAtMs }: Token): string {
 }
 
 function timeText(timeMs: number | null): string | null {
-  return timeMs === null ? null : new Date(timeMs).toISOString()
+  return timeMs === null ? null : dateOf(timeMs).toISOString()
 }
 
 function dayOf(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10)
+  return dateOf(timeMs).toISOString().slice(0, 10)
 }

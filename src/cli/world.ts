@@ -1,4 +1,7 @@
 // What a command sees of the process around it. main.ts hands it over; tests may hand over another.
+import type { Clock } from '../clock.ts'
+import { Failure } from '../domain/failure.ts'
+import { Refused } from '../refused.ts'
 
 export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
 
@@ -14,12 +17,25 @@ export interface World {
   readonly draw: (text: string) => void
   readonly errorDescriptor: number
   readonly errorIsTerminal: boolean
-  readonly nowMs: () => number
-  /** A clock that only moves forward, from some moment on. */
-  readonly monotonicMs: () => number
+  readonly clock: Clock
   readonly randomBytes: (count: number) => Uint8Array
   /** Calls back at each request to stop. */
   readonly onStopRequest: (stop: (signal: StopSignal) => void) => void
   /** Ends the process at once. */
   readonly exit: (code: number) => never
+}
+
+/** What a command's store is opened with: it says nothing of its own. */
+export function quietly({ clock, randomBytes }: World): {
+  readonly clock: Clock
+  readonly randomBytes: World['randomBytes']
+  readonly note: () => void
+  readonly warn: () => void
+} {
+  return { clock, randomBytes, note: () => {}, warn: () => {} }
+}
+
+/** Whether an error is an expected one, whose message is a sentence for the operator. */
+export function isExpected(error: unknown): error is Error {
+  return error instanceof Refused || error instanceof Failure
 }

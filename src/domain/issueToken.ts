@@ -8,12 +8,6 @@ import {
   tokenRandomBytes,
 } from './token.ts'
 
-/** The world outside, passed in so that tests can hold it still. */
-export interface Surroundings {
-  readonly nowMs: () => number
-  readonly randomBytes: (count: number) => Uint8Array
-}
-
 export interface TokenRequest {
   readonly account: string
   readonly label: string
@@ -32,9 +26,10 @@ const tokenIdBytes = 6
 export async function issueToken(
   store: Store,
   request: TokenRequest,
-  surroundings: Surroundings,
+  nowMs: number,
+  randomBytes: (count: number) => Uint8Array,
 ): Promise<IssuedToken> {
-  const issued = newToken(request, surroundings)
+  const issued = newToken(request, nowMs, randomBytes)
   await store.issueToken(issued.token, issued.plain.hash())
   return issued
 }
@@ -45,14 +40,18 @@ export async function issueToken(
 export async function issueFirstToken(
   store: Store,
   request: TokenRequest,
-  surroundings: Surroundings,
+  nowMs: number,
+  randomBytes: (count: number) => Uint8Array,
 ): Promise<IssuedToken | undefined> {
-  const issued = newToken(request, surroundings)
+  const issued = newToken(request, nowMs, randomBytes)
   return (await store.issueFirstToken(issued.token, issued.plain.hash())) ? issued : undefined
 }
 
-function newToken(request: TokenRequest, { nowMs, randomBytes }: Surroundings): IssuedToken {
-  const createdAtMs = nowMs()
+function newToken(
+  request: TokenRequest,
+  createdAtMs: number,
+  randomBytes: (count: number) => Uint8Array,
+): IssuedToken {
   const token: Token = {
     id: Buffer.from(randomBytes(tokenIdBytes)).toString('hex'),
     account: request.account,

@@ -1,7 +1,6 @@
 // Listing plants: up to a thousand as one snapshot, more than that as a walk in pages, so that
 // neither memory nor a snapshot is held for a slow reader.
 import { Failure } from './failure.ts'
-import type { Pace } from './pace.ts'
 import type { IdentifiedPlant } from './plant.ts'
 import { type PlantRange, pageTextMax, type Store } from './store.ts'
 
@@ -16,6 +15,9 @@ const smallTextMax = 128 * 1024
  */
 const walkPagePlants = 200
 const walkPageTextMax = 32 * 1024
+
+/** Resolves when work on so much text, in UTF-16 code units, may be done: long work goes in turns. */
+export type TakeTurn = (text: number) => Promise<void>
 
 export interface ListRequest {
   /** Only plants with an id above this one. */
@@ -49,7 +51,7 @@ export async function listPlants(
   store: Store,
   account: string,
   request: ListRequest,
-  pace: Pace,
+  takeTurn: TakeTurn,
 ): Promise<Snapshot | Walk | LargeSnapshot> {
   const { after, limit = Number.POSITIVE_INFINITY } = request
   if (limit === 0) return { plants: [], next: undefined }
@@ -76,9 +78,11 @@ export async function listPlants(
     const { upTo, next } =
       limit === Number.POSITIVE_INFINITY
         ? noEnd
-        : await limitEnd(store, account, after, limit, pace)
+        : await limitEnd(store, account, after, limit, takeTurn)
     return {
-      pages: { [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, pace) },
+      pages: {
+        [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, takeTurn),
+      },
       next,
     }
   }
@@ -102,13 +106,13 @@ async function limitEnd(
   account: string,
   after: bigint | undefined,
   limit: number,
-  pace: Pace,
+  takeTurn: TakeTurn,
 ): Promise<LimitEnd> {
   let upTo = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
     if (upTo === undefined) return noEnd
-    await pace.turn(walkPageTextMax)
+    await takeTurn(walkPageTextMax)
   }
   const following = await store.nthPlantId(account, upTo, 1)
   return { upTo, next: following === undefined ? undefined : upTo }
@@ -123,7 +127,7 @@ async function* walk(
   store: Store,
   account: string,
   range: Pick<PlantRange, 'after' | 'upTo' | 'limit'>,
-  pace: Pace,
+  takeTurn: TakeTurn,
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
   let { after, limit: left } = range
   let more = true
@@ -149,6 +153,6 @@ async function* walk(
       )
     }
     yield await nextPage()
-    await pace.turn(walkPageTextMax)
+    await takeTurn(walkPageTextMax)
   }
 }

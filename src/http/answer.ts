@@ -22,7 +22,7 @@ import type { Connections } from './server.ts'
 export type Answer = (request: Request, connections: Connections) => Promise<Response>
 
 export function answerer(context: Context): Answer {
-  const outages = new Outages(context.log)
+  const outages = new Outages(context.log, context.clock)
   return async function answer(request, connections) {
     const entry = beginEntry(request, connections, context)
     let route: Route | undefined
@@ -93,12 +93,12 @@ function workOf(route: Route | undefined): string {
 function beginEntry(
   request: Request,
   connections: Connections,
-  { newRequestId }: Context,
+  { newRequestId, clock }: Context,
 ): RequestEntry {
   const { method, headers } = request
   const requestId = sentRequestId(headers) ?? newRequestId()
   return {
-    startedMs: performance.now(),
+    startedMs: clock.monotonicMs(),
     requestId,
     method,
     client: connections.addressOf(request),
@@ -107,9 +107,9 @@ function beginEntry(
   }
 }
 
-function identified({ headers }: Request, { store, turn, nowMs }: Context): Promise<Caller> {
+function identified({ headers }: Request, { store, turn, clock }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
-  return turn.share(`caller ${authorization}`, () => identify(authorization, store, nowMs()))
+  return turn.share(`caller ${authorization}`, () => identify(authorization, store, clock.wallMs()))
 }
 
 async function readJsonBody(

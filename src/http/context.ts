@@ -1,9 +1,10 @@
 // What every request is answered with: the store, the clock, the limits, the log.
+import type { Clock } from '../clock.ts'
 import { bodyBytesMax } from '../contract/plants.ts'
-import type { Pace } from '../domain/pace.ts'
 import type { Store } from '../domain/store.ts'
 import type { Log } from '../log.ts'
 import type { LongAnswers } from './longAnswers.ts'
+import type { Pace } from './pace.ts'
 import type { Pages } from './pages.ts'
 import type { Turn } from './turn.ts'
 
@@ -33,7 +34,7 @@ export interface Context {
   readonly turn: Turn
   readonly pace: Pace
   readonly longAnswers: LongAnswers
-  readonly nowMs: () => number
+  readonly clock: Clock
   /** Names a request that came without an X-Request-Id. */
   readonly newRequestId: () => string
   /** Turns true when the service has begun to stop. */

@@ -1,6 +1,8 @@
 // Notices when the process runs out of file descriptors, and keeps some in reserve for the store
 // and the log.
+
 import { closeSync, openSync } from 'node:fs'
+import type { Clock } from '../clock.ts'
 
 const reserveMax = 16
 const lookMs = 250
@@ -25,7 +27,10 @@ export interface DescriptorEvents {
 }
 
 /** Looks several times a second, and answers how to stop that. */
-export function watchDescriptors({ exhausted, available }: DescriptorEvents): () => void {
+export function watchDescriptors(
+  { exhausted, available }: DescriptorEvents,
+  clock: Clock,
+): () => void {
   const reserve: number[] = []
   let isExhausted = false
   let looks = 0
@@ -42,10 +47,14 @@ export function watchDescriptors({ exhausted, available }: DescriptorEvents): ()
     looks = 0
     exhausted()
   }
-  look()
-  const timer = setInterval(look, lookMs).unref()
+  let callOff: () => void
+  const lookOn = (): void => {
+    look()
+    callOff = clock.after(lookMs, lookOn)
+  }
+  lookOn()
   return () => {
-    clearInterval(timer)
+    callOff()
     free(0)
   }
 }

@@ -59,7 +59,7 @@ export const handlers: Handlers = {
     const listed = await context.turn.share(
       `list ${limit} ${after} ${caller.account}`,
       async () => {
-        const list = await listPlants(context.store, caller.account, input, context.pace)
+        const list = await listPlants(context.store, caller.account, input, context.pace.turn)
         return 'read' in list ? list : listReply(list, limit)
       },
     )

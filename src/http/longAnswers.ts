@@ -9,8 +9,9 @@
 // The account that holds least comes first, and a client that leaves meanwhile is not served.
 //
 // The work on all long answers takes turns (domain/pace.ts), so that short ones go between.
+import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
-import type { Pace } from '../domain/pace.ts'
+import type { Pace } from './pace.ts'
 import { type Pieces, pieceBytes, type Room } from './reply.ts'
 
 /**
@@ -55,6 +56,7 @@ interface WaitingForRoom {
 export class LongAnswers {
   readonly #waitingBytesMax: number
   readonly #pace: Pace
+  readonly #clock: Clock
   #heldBytes = 0
   /**
    * Those whose last piece waits for the reader; the one that has stood still longest comes first.
@@ -65,7 +67,8 @@ export class LongAnswers {
   readonly #roomBytes = new Map<string, number>()
   #waitingForRoom: WaitingForRoom[] = []
 
-  constructor(waitingBytesMax: number, pace: Pace) {
+  constructor(waitingBytesMax: number, pace: Pace, clock: Clock) {
+    this.#clock = clock
     this.#waitingBytesMax = waitingBytesMax
     this.#pace = pace
   }
@@ -79,7 +82,7 @@ export class LongAnswers {
       this.#waitingForRoom.push({
         account,
         bytes,
-        endMs: performance.now() + roomWaitMs,
+        endMs: this.#clock.monotonicMs() + roomWaitMs,
         isGone,
         resolve,
         reject,
@@ -142,7 +145,7 @@ export class LongAnswers {
         sentBytes += piece.byteLength
         controller.enqueue(piece)
         this.#hold(answer, sourceBytes + answerBytes + piece.byteLength)
-        answer.standingSinceMs = performance.now()
+        answer.standingSinceMs = this.#clock.monotonicMs()
         this.#standing.add(answer)
       } catch (cause) {
         end({ complete: false, cause })
@@ -169,14 +172,14 @@ export class LongAnswers {
       this.#heldBytes > this.#waitingBytesMax &&
       this.#standing.size + this.#advancing > 0
     ) {
-      if (!this.#cutSlowest()) await new Promise((resolve) => setTimeout(resolve, lookMs))
+      if (!this.#cutSlowest()) await this.#clock.sleep(lookMs)
     }
   }
 
   /** Cuts off the reader that has stood still longest, if that is long enough. */
   #cutSlowest(): boolean {
     const [slowest] = this.#standing
-    if (slowest === undefined || performance.now() - slowest.standingSinceMs < patienceMs)
+    if (slowest === undefined || this.#clock.monotonicMs() - slowest.standingSinceMs < patienceMs)
       return false
     slowest.cutOff()
     return true
@@ -184,7 +187,7 @@ export class LongAnswers {
 
   #giveRoom(): void {
     const held = (account: string): number => this.#roomBytes.get(account) ?? 0
-    const nowMs = performance.now()
+    const nowMs = this.#clock.monotonicMs()
     const left = this.#waitingForRoom
       .toSorted((one, other) => held(one.account) - held(other.account))
       .filter((waiting) => {
@@ -196,7 +199,7 @@ export class LongAnswers {
         return false
       })
     this.#waitingForRoom = left
-    if (left.length > 0) setTimeout(() => this.#giveRoom(), lookMs)
+    if (left.length > 0) this.#clock.after(lookMs, () => this.#giveRoom())
   }
 
   #hasRoom(bytes: number): boolean {

@@ -1,6 +1,7 @@
 // Tells the operator of an outage of the store: one line when it begins, and one with a count when
 // it has ended, however many requests fail meanwhile. Reads and writes may fail apart from each
 // other.
+import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 
 /** An outage has ended if something works again so long after the last failure. */
@@ -14,15 +15,17 @@ interface Outage {
 
 export class Outages {
   readonly #log: Log
+  readonly #clock: Clock
   readonly #underWay = new Map<string, Outage>()
 
-  constructor(log: Log) {
+  constructor(log: Log, clock: Clock) {
     this.#log = log
+    this.#clock = clock
   }
 
   /** `what` names the work that failed: the same words tell of the outage's end. */
   failed(what: string, cause: unknown): void {
-    const nowMs = performance.now()
+    const nowMs = this.#clock.monotonicMs()
     const outage = this.#underWay.get(what)
     if (outage !== undefined) {
       outage.lastMs = nowMs
@@ -36,7 +39,7 @@ export class Outages {
   /** Absent: all work. */
   worked(what?: string): void {
     if (this.#underWay.size === 0) return
-    const nowMs = performance.now()
+    const nowMs = this.#clock.monotonicMs()
     for (const [name, { beganMs, lastMs, failures }] of this.#underWay) {
       if ((what !== undefined && name !== what) || nowMs - lastMs < quietMs) continue
       this.#underWay.delete(name)

@@ -1,11 +1,10 @@
 // The edge to the network, and the only file that knows Bun.serve.
+import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { Refused } from '../refused.ts'
 import { watchDescriptors } from './descriptors.ts'
 import { asFailure, refuse } from './refuse.ts'
 import { responseInit } from './reply.ts'
-
-/** A server that could not start: `message` is one sentence for the operator. */
-export class ListenRefused extends Error {}
 
 /** What a request may ask of the connection that it came on. */
 export interface Connections {
@@ -34,12 +33,13 @@ export interface ListenOptions {
   readonly port: number
   /** How long a connection may stand still. */
   readonly idleSeconds: number
+  readonly clock: Clock
+  readonly log: Log
 }
 
 export function listen(
-  { host, port, idleSeconds }: ListenOptions,
+  { host, port, idleSeconds, clock, log }: ListenOptions,
   answer: (request: Request, connections: Connections) => Promise<Response>,
-  log: Log,
 ): Server {
   const bind = (toPort: number): Bun.Server<undefined> => {
     const connections: Connections = {
@@ -74,24 +74,27 @@ export function listen(
 
   // Without a descriptor the runtime tries to accept without a pause, which takes half a core. Not
   // to listen ends that, and the idle connections with it, whose descriptors are then free.
-  const stopWatching = watchDescriptors({
-    exhausted: () => {
-      log.warn(
-        'out of file descriptors: idle connections are closed, and no new ones are taken until there are some (raise ulimit -n)',
-      )
-      void current.stop(false)
-      earlier = [...earlier.filter(({ pendingRequests }) => pendingRequests > 0), current]
+  const stopWatching = watchDescriptors(
+    {
+      exhausted: () => {
+        log.warn(
+          'out of file descriptors: idle connections are closed, and no new ones are taken until there are some (raise ulimit -n)',
+        )
+        void current.stop(false)
+        earlier = [...earlier.filter(({ pendingRequests }) => pendingRequests > 0), current]
+      },
+      available: () => {
+        try {
+          current = bind(boundPort)
+        } catch {
+          return false
+        }
+        log.note('connections are taken again')
+        return true
+      },
     },
-    available: () => {
-      try {
-        current = bind(boundPort)
-      } catch {
-        return false
-      }
-      log.note('connections are taken again')
-      return true
-    },
-  })
+    clock,
+  )
 
   const underWay = (): number =>
     new Set([current, ...earlier])
@@ -107,7 +110,7 @@ export function listen(
     stop: async () => {
       stopWatching()
       void current.stop(false)
-      while (underWay() > 0) await new Promise((resolve) => setTimeout(resolve, pollMs))
+      while (underWay() > 0) await clock.sleep(pollMs)
       // What is still open now is no request: a connection that stands still, or half a header.
       await cut()
     },
@@ -132,6 +135,6 @@ function explained<Value>(host: string, port: number, bind: () => Value): Value 
   } catch (cause) {
     const reason =
       reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used; check --host'
-    throw new ListenRefused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
+    throw new Refused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
   }
 }

@@ -1,5 +1,13 @@
-// How a store says that it failed: the same words whichever store it is.
+// How a store says that it failed: in the same words, whichever store it is.
 import { Failure } from '../domain/failure.ts'
+import { Refused } from '../refused.ts'
+
+/** Why a store cannot be used: `message` ends the sentence "The store … cannot be used: …". */
+export class Unusable extends Error {}
+
+export function storeRefused(store: string, reason: string, cause: unknown): Refused {
+  return new Refused(`The store ${store} cannot be used: ${reason}.`, { cause })
+}
 
 export function nothingDone(cause: unknown): Failure {
   return new Failure(

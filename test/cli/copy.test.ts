@@ -7,11 +7,12 @@ import { issueToken } from '../../src/domain/issueToken.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { scopes } from '../../src/domain/token.ts'
-import { openStore } from '../../src/service.ts'
+import { openStore } from '../../src/stores/open.ts'
+import { ManualClock } from '../support/clock.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
-import { locationOf, prepare } from '../support/stores.ts'
+import { locationOf, prepare, storeOptions } from '../support/stores.ts'
 
 const folder = folderMaker()
 const idMin = -(2n ** 63n)
@@ -31,7 +32,7 @@ async function withStore<Value>(
   url: string,
   use: (store: Store) => Promise<Value>,
 ): Promise<Value> {
-  const store = await openStore(locationOf(url), 'create', { randomBytes, note: () => {} })
+  const store = await openStore(locationOf(url), { ...storeOptions, use: 'create' })
   try {
     return await use(store)
   } finally {
@@ -43,7 +44,7 @@ async function withStore<Value>(
 function fill(url: string, account: string, plants: readonly KeptPlant[]): Promise<string> {
   return withStore(url, async (store) => {
     const request = { account, label: 'ä "x"', scopes, lifetimeMs: 3_600_000 }
-    const { plain } = await issueToken(store, request, { nowMs: Date.now, randomBytes })
+    const { plain } = await issueToken(store, request, Date.now(), randomBytes)
     for (let begun = 0; begun < plants.length; begun += 1000)
       await Promise.all(
         plants.slice(begun, begun + 1000).map((plant) => store.createPlant(account, plant)),
@@ -220,25 +221,21 @@ describe('plants copy', () => {
 })
 
 describe('progress', () => {
-  function shown(errorIsTerminal: boolean): string[] {
+  async function shown(errorIsTerminal: boolean): Promise<string[]> {
     const written: string[] = []
-    let nowMs = 0
+    const clock = new ManualClock()
     const add = (text: string): void => void written.push(text)
-    const progress = new Progress(
-      { errorIsTerminal, draw: add, tell: add, monotonicMs: () => nowMs },
-      'copying',
-      1000,
-    )
+    const progress = new Progress({ errorIsTerminal, draw: add, tell: add, clock }, 'copying', 1000)
     for (let n = 0; n < 5; n += 1) {
-      nowMs += 2500
+      await clock.advance(2500)
       progress.add(100)
     }
     progress.end()
     return written
   }
 
-  test('is a bar on a terminal, with the rate and the time that is left', () => {
-    const written = shown(true)
+  test('is a bar on a terminal, with the rate and the time that is left', async () => {
+    const written = await shown(true)
     expect(written).toHaveLength(7)
     expect(written[3]).toBe(
       '\rcopying   [######..........]  40 %  400 of 1000, 40/s, 15 s left\u001b[K',
@@ -246,8 +243,8 @@ describe('progress', () => {
     expect(written.at(-1)).toBe('\n')
   })
 
-  test('is a plain line every five seconds elsewhere', () => {
-    expect(shown(false)).toEqual([
+  test('is a plain line every five seconds elsewhere', async () => {
+    expect(await shown(false)).toEqual([
       'copying: 20 %, 200 of 1000, 40/s, 20 s left',
       'copying: 40 %, 400 of 1000, 40/s, 15 s left',
       'copying: 50 %, 500 of 1000, 40/s, 13 s left',

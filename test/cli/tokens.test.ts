@@ -284,8 +284,10 @@ describe('a defect', () => {
       environment: {},
       launcher,
       tell: (text: string) => void told.push(text),
-      nowMs: () => {
-        throw new TypeError('no clock')
+      clock: {
+        wallMs: () => {
+          throw new TypeError('no clock')
+        },
       },
       randomBytes,
     }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { randomBytes } from 'node:crypto'
-import { openStore } from '../../src/service.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { exchange } from '../support/rawSocket.ts'
 import { withService } from '../support/service.ts'
+import { storeOptions } from '../support/stores.ts'
 
 const operations = [
   ['POST', '/plants'],
@@ -145,7 +145,7 @@ describe('a valid token', () => {
   test('dies within the time that the store states after its revocation by another connection to the store', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const other = await openStore(service.location, 'existing', { randomBytes, note: () => {} })
+      const other = await openStore(service.location, storeOptions)
       for (let round = 0; round < 20; round += 1)
         expect((await service.call('GET', '/plants', { token })).status).toBe(200)
       const [record] = await other.listTokens('a')

@@ -10,11 +10,11 @@ import { join } from 'node:path'
 import { issueToken } from '../../src/domain/issueToken.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { scopes } from '../../src/domain/token.ts'
-import { openStore } from '../../src/service.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { type Running, start } from '../support/process.ts'
 import { call, temporaryFolder } from '../support/service.ts'
-import { locationOf, prepare } from '../support/stores.ts'
+import { locationOf, prepare, storeOptions } from '../support/stores.ts'
 
 const folder = temporaryFolder()
 const rounds = 400
@@ -42,7 +42,7 @@ afterAll(async () => {
 async function open(storeUrl: string): Promise<Doors> {
   const servers = [0, 1].map(() => start(['serve', '--port', '0', '--store', storeUrl], folder))
   const urls = await Promise.all(servers.map(({ url }) => url))
-  const store = await openStore(locationOf(storeUrl), 'existing', { randomBytes, note: () => {} })
+  const store = await openStore(locationOf(storeUrl), storeOptions)
   const doors = { servers, urls, store }
   opened.push(doors)
   return doors
@@ -52,11 +52,11 @@ async function newToken(
   store: Store,
   account: string,
 ): Promise<{ readonly id: string; readonly text: string }> {
-  const surroundings = { nowMs: Date.now, randomBytes }
   const { token, plain } = await issueToken(
     store,
     { account, label: '', scopes, lifetimeMs: null },
-    surroundings,
+    Date.now(),
+    randomBytes,
   )
   return { id: token.id, text: plain.reveal() }
 }

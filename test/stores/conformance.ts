@@ -16,10 +16,7 @@ export interface StoreCase {
 
 const idMin = -(2n ** 63n)
 const idMax = 2n ** 63n - 1n
-const surroundings = {
-  nowMs: () => 1_700_000_000_000,
-  randomBytes: (count: number) => randomBytes(count),
-}
+const nowMs = 1_700_000_000_000
 const request: TokenRequest = { account: 'a', label: 'label', scopes, lifetimeMs: 1000 }
 
 function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
@@ -343,7 +340,8 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       const { plain, token } = await issueToken(
         store,
         { ...request, account: 'ä', label: '"\ud83c\udf35' },
-        surroundings,
+        nowMs,
+        randomBytes,
       )
       expect(await store.findToken(plain.hash())).toEqual(token)
       expect(await store.findToken(plainTokenFrom(randomBytes(32)).hash())).toBeUndefined()
@@ -351,7 +349,7 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
 
     on('are listed by account, oldest first', async (store) => {
       const issue = (account: string, atMs: number) =>
-        issueToken(store, { ...request, account }, { ...surroundings, nowMs: () => atMs })
+        issueToken(store, { ...request, account }, atMs, randomBytes)
       const [second, first, other] = [await issue('a', 2), await issue('a', 1), await issue('b', 3)]
       expect(await store.listTokens('a')).toEqual([first.token, second.token])
       expect(await store.listTokens()).toEqual([first.token, second.token, other.token])
@@ -363,7 +361,7 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       async (store) => {
         expect(await store.hasTokens()).toBe(false)
         const issued = await Promise.all(
-          Array.from({ length: 20 }, () => issueToken(store, request, surroundings)),
+          Array.from({ length: 20 }, () => issueToken(store, request, nowMs, randomBytes)),
         )
         expect(await store.hasTokens()).toBe(true)
         const all = issued
@@ -384,7 +382,7 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       'are revoked once, for every process within the time that the store states',
       async (store, opened) => {
         const other = await opened.reopen()
-        const { plain, token } = await issueToken(store, request, surroundings)
+        const { plain, token } = await issueToken(store, request, nowMs, randomBytes)
         expect(await other.findToken(plain.hash())).toEqual(token)
         expect(await other.revokeToken(token.id, 5)).toEqual({ ...token, revokedAtMs: 5 })
         await Bun.sleep(store.tokenDelayMs)
@@ -396,18 +394,18 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
     )
 
     on('keep their last use', async (store) => {
-      const { plain, token } = await issueToken(store, request, surroundings)
+      const { plain, token } = await issueToken(store, request, nowMs, randomBytes)
       await store.noteTokenUse(token.id, 3_600_000)
       expect((await store.findToken(plain.hash()))?.lastUsedAtMs).toBe(3_600_000)
     })
 
     on('have one first among them', async (store) => {
       const answers = await Promise.all(
-        Array.from({ length: 8 }, () => issueFirstToken(store, request, surroundings)),
+        Array.from({ length: 8 }, () => issueFirstToken(store, request, nowMs, randomBytes)),
       )
       expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1)
       expect(await store.listTokens()).toHaveLength(1)
-      expect(await issueFirstToken(store, request, surroundings)).toBeUndefined()
+      expect(await issueFirstToken(store, request, nowMs, randomBytes)).toBeUndefined()
     })
   })
 

@@ -1,8 +1,8 @@
 // What becomes of writes when the writer fails: it is said exactly, and nobody waits for ever.
 import { describe, expect, test } from 'bun:test'
 import { GroupCommit, WaitingRoom } from '../../src/stores/groupCommit.ts'
-import type { Outcome, Write } from '../../src/stores/sqlite/batchWriter.ts'
-import { type Channel, commitThrough, textOf } from '../../src/stores/sqlite/commit.ts'
+import type { Outcome, Write } from '../../src/stores/sqlite/writer/batch.ts'
+import { type Channel, commitThrough, textOf } from '../../src/stores/sqlite/writer/channel.ts'
 
 const write: Write = ['deletePlant', 'a', '1']
 

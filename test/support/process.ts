@@ -1,9 +1,10 @@
 // The real command line as a black box: bin/plants, in a folder of its own.
+
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { openStore } from '../../src/service.ts'
+import { openStore } from '../../src/stores/open.ts'
+import { storeOptions } from './stores.ts'
 
 export const launcher = join(import.meta.dir, '../../bin/plants')
 
@@ -72,7 +73,7 @@ export function serve(folder: string, ...more: readonly string[]): Running {
 /** Makes an empty store, plants.db, as a server does. */
 export async function makeStore(folder: string): Promise<void> {
   const location = { scheme: 'sqlite', path: join(folder, 'plants.db') } as const
-  await (await openStore(location, 'create', { randomBytes, note: () => {} })).close()
+  await (await openStore(location, { ...storeOptions, use: 'create' })).close()
 }
 
 /** Issues a token at the command line, in a store that is made first if there is none. */

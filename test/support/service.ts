@@ -4,12 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
 import { issueToken } from '../../src/domain/issueToken.ts'
 import { type Scope, scopes } from '../../src/domain/token.ts'
 import { defaultLimits, type Limits } from '../../src/http/context.ts'
 import type { Log } from '../../src/log.ts'
 import { type Service, startService } from '../../src/service.ts'
-import type { StoreLocation } from '../../src/storeLocation.ts'
+import type { StoreLocation } from '../../src/stores/location.ts'
 import { temporaryStore } from './stores.ts'
 
 export interface TestService extends Service {
@@ -79,13 +80,15 @@ export async function startTestService(
 ): Promise<TestService> {
   const clock = { nowMs: Date.now() }
   const logged: string[] = []
-  const surroundings = {
+  const service = await startService({
+    host: '127.0.0.1',
+    port: 0,
+    store,
     log: memoryLog(logged),
-    nowMs: () => clock.nowMs,
+    clock: { ...systemClock, wallMs: () => clock.nowMs },
     randomBytes,
     limits: { ...defaultLimits, ...limits },
-  }
-  const service = await startService({ host: '127.0.0.1', port: 0, store }, surroundings)
+  })
   return {
     ...service,
     logged,
@@ -98,7 +101,7 @@ export async function startTestService(
         scopes: options.scopes ?? scopes,
         lifetimeMs: options.lifetimeMs ?? null,
       }
-      return (await issueToken(service.store, request, surroundings)).plain.reveal()
+      return (await issueToken(service.store, request, clock.nowMs, randomBytes)).plain.reveal()
     },
     call: (method, target, options) => call(service.url, method, target, options),
   }

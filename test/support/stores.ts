@@ -1,10 +1,13 @@
 // Stores for tests, empty each time: an SQLite file in a folder of its own, or a PostgreSQL
 // database.
+import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { migrateStore } from '../../src/service.ts'
-import { Mistake, readStoreLocation, type StoreLocation } from '../../src/storeLocation.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Mistake } from '../../src/refused.ts'
+import { readStoreLocation, type StoreLocation } from '../../src/stores/location.ts'
+import { migrateStore } from '../../src/stores/open.ts'
 import { type PostgresServer, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './service.ts'
 
@@ -69,3 +72,13 @@ export async function emptied(url: string): Promise<string> {
   await client.end()
   return url
 }
+
+/** What a test opens a store with, beside what it is about. */
+export const storeOptions = {
+  use: 'existing',
+  patience: 'of a request',
+  clock: systemClock,
+  randomBytes,
+  note: () => {},
+  warn: () => {},
+} as const

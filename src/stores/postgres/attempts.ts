@@ -1,8 +1,8 @@
 // Trying until it is done or too late: what a statement's failure means for its operation.
 import { nothingDone, writeUncertain } from '../failures.ts'
-import { faultOf } from './faults.ts'
-import type { Row } from './node.ts'
-import type { Nodes } from './nodes.ts'
+import { faultOf } from './cluster/faults.ts'
+import type { Row } from './cluster/node.ts'
+import type { Nodes } from './cluster/nodes.ts'
 import type { Statement } from './statements.ts'
 
 /** The pause before the second attempt is up to this long; it doubles with each further one. */

@@ -1,24 +1,23 @@
 // Why a database cannot be used, in one sentence for the operator. It names hosts, users and
 // databases, never a password.
 import { DatabaseError } from 'pg'
-import { describeHost, describeStore, type PostgresLocation } from '../../storeLocation.ts'
-import { StoreRefused } from '../storeRefused.ts'
-import { NotConnected } from './faults.ts'
-import { HostRefused } from './greeting.ts'
-import { NoHost } from './nodes.ts'
-import { SchemaRefused } from './schema.ts'
+import type { Refused } from '../../refused.ts'
+import { storeRefused, Unusable } from '../failures.ts'
+import { NotConnected } from './cluster/faults.ts'
+import { NoHost } from './cluster/nodes.ts'
+import { describeHost, describePostgres, type PostgresLocation } from './location.ts'
 
-export function refusal(location: PostgresLocation, error: unknown): StoreRefused {
+export function refusal(location: PostgresLocation, error: unknown): Refused {
   const cause = error instanceof NotConnected ? error.cause : error
   const reason =
     cause instanceof NoHost
       ? cause.failures
           .map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`)
           .join('; ')
-      : cause instanceof SchemaRefused
+      : cause instanceof Unusable
         ? cause.message
         : `it ${reasonOf(cause, location)}`
-  return new StoreRefused(describeStore(location), reason, error)
+  return storeRefused(describePostgres(location), reason, error)
 }
 
 /** By SQLSTATE, or by the code of the error where no server answered. */
@@ -45,7 +44,7 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
 }
 
 function reasonOf(error: unknown, location: PostgresLocation): string {
-  if (error instanceof HostRefused) return `will not do: ${error.message}`
+  if (error instanceof Unusable) return `will not do: ${error.message}`
   const { code = '', message } = error as { code?: string; message: string }
   const known = reasons(location)[code]
   if (known !== undefined) return known

@@ -1,8 +1,9 @@
 // The tables, as numbered steps forward. Steps are taken by a command, because starters that race
 // to create tables fail; a service only looks at the version.
 import { DatabaseError } from 'pg'
-import { tokenColumns } from '../rows.ts'
-import type { Nodes } from './nodes.ts'
+import { Unusable } from '../failures.ts'
+import { tokenColumns } from '../tokenRow.ts'
+import type { Nodes } from './cluster/nodes.ts'
 import { statements } from './statements.ts'
 
 interface Step {
@@ -65,17 +66,14 @@ function distributed(table: string, call: string): string {
   return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
 }
 
-/** The schema is not one that this version works on: `message` is the end of a sentence. */
-export class SchemaRefused extends Error {}
-
-/** Rejects with SchemaRefused where the schema is not of this version. */
+/** Rejects with Unusable where the schema is not of this version. */
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
   if (found === 0)
-    throw new SchemaRefused('it has no tables yet; run "plants migrate --store URL" first')
+    throw new Unusable('it has no tables yet; run "plants migrate --store URL" first')
   if (found < schemaVersion)
-    throw new SchemaRefused(
+    throw new Unusable(
       `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate --store URL" first`,
     )
   await requireColumns(nodes)
@@ -86,7 +84,7 @@ async function requireColumns(nodes: Nodes): Promise<void> {
     for (const text of columnsTexts) await nodes.send(unnamed(text), [], false)
   } catch (error) {
     if (!foreignTable.has(sqlStateOf(error))) throw error
-    throw new SchemaRefused(
+    throw new Unusable(
       `its tables "plants" and "tokens" are not those of plants, or this user may not use them (${(error as Error).message})`,
       { cause: error },
     )
@@ -94,7 +92,7 @@ async function requireColumns(nodes: Nodes): Promise<void> {
 }
 
 /**
- * What is left to do to bring a database to this version, in order. Rejects with SchemaRefused
+ * What is left to do to bring a database to this version, in order. Rejects with Unusable
  * where it is not ours to change.
  */
 export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
@@ -104,7 +102,7 @@ export async function pendingStatements(nodes: Nodes): Promise<readonly string[]
   const names = tables.map(({ relname }) => String(relname))
   const [foreign] = names.includes('plants_schema') ? [] : names
   if (foreign !== undefined)
-    throw new SchemaRefused(
+    throw new Unusable(
       `it holds a table "${foreign}" of another program; give plants a database of its own`,
     )
   const found = await versionOf(nodes)
@@ -163,8 +161,8 @@ async function versionOf(nodes: Nodes): Promise<number> {
   }
 }
 
-function newerSchema(found: number): SchemaRefused {
-  return new SchemaRefused(
+function newerSchema(found: number): Unusable {
+  return new Unusable(
     `it was migrated by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
   )
 }

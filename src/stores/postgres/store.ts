@@ -10,16 +10,16 @@ import {
   type TokenRange,
 } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
-import type { PostgresLocation } from '../../storeLocation.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
 import { WaitingRoom } from '../groupCommit.ts'
-import { firstAfter, idMax, tokenOf, tokenValues } from '../rows.ts'
+import { firstAfter, idMax, tokenOf, tokenValues } from '../tokenRow.ts'
 import { AccountBatches } from './accountBatches.ts'
 import { Attempts } from './attempts.ts'
-import type { Deadlines } from './deadlines.ts'
-import { Nodes } from './nodes.ts'
+import { commandDeadlines, type Deadlines } from './cluster/deadlines.ts'
+import { Nodes } from './cluster/nodes.ts'
+import type { PostgresLocation } from './location.ts'
 import { refusal } from './refusal.ts'
-import { requireSchema } from './schema.ts'
+import { migrate, pendingStatements, requireSchema } from './schema.ts'
 import { type Statement, statements } from './statements.ts'
 import { TokenCache, tokenLifetimeMs } from './tokenCache.ts'
 
@@ -39,7 +39,7 @@ export interface PostgresSurroundings {
 }
 
 /**
- * Opens the store in a database that `plants migrate` has prepared. Rejects with StoreRefused where
+ * Opens the store in a database that `plants migrate` has prepared. Rejects with Refused where
  * it cannot serve.
  */
 export async function openPostgresStore(
@@ -56,6 +56,27 @@ export async function openPostgresStore(
     throw refusal(location, error)
   }
   return new PostgresStore(nodes, deadlines, randomBytes)
+}
+
+/**
+ * Brings a database to this version's schema and resolves to the statements that were needed; where
+ * `onlyLook` it carries out none. Rejects with Refused.
+ */
+export async function migratePostgresStore(
+  location: PostgresLocation,
+  onlyLook: boolean,
+): Promise<readonly string[]> {
+  const nodes = new Nodes(location, commandDeadlines, () => {})
+  try {
+    await nodes.connect()
+    const pending = await pendingStatements(nodes)
+    if (!onlyLook) await migrate(nodes, pending)
+    return pending
+  } catch (error) {
+    throw refusal(location, error)
+  } finally {
+    await nodes.close()
+  }
 }
 
 class PostgresStore implements Store {

@@ -4,8 +4,9 @@ import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { StoreRefused } from '../storeRefused.ts'
-import { ForeignDatabase, refuseForeign } from './schema.ts'
+import type { Refused } from '../../refused.ts'
+import { storeRefused, Unusable } from '../failures.ts'
+import { refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
 const lockWaitMs = 10_000
@@ -144,15 +145,15 @@ const systemReasons: Readonly<Record<string, string>> = {
 }
 
 /** The sentence for whatever kept a file from being opened. */
-export function refusal(path: string, error: unknown): StoreRefused {
+export function refusal(path: string, error: unknown): Refused {
   const { errcode, code } = error as { errcode?: number; code?: string }
   const primary = (errcode ?? 0) & 0xff
   const known =
-    error instanceof ForeignDatabase
+    error instanceof Unusable
       ? error.message
       : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
   const reason = known ?? (error instanceof Error ? error.message : String(error))
-  return new StoreRefused(code === 'ENAMETOOLONG' ? endOf(path) : path, reason, error)
+  return storeRefused(code === 'ENAMETOOLONG' ? endOf(path) : path, reason, error)
 }
 
 /** As much of a name that is too long as tells which one it is. */

@@ -14,12 +14,13 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { Unusable } from '../failures.ts'
 import { connect, isInUse } from './connection.ts'
-import { ForeignDatabase, migrate } from './schema.ts'
+import { migrate } from './schema.ts'
 
 export interface FileUse {
-  /** Whether the file is made if there is none. */
-  readonly create: boolean
+  /** Whether a file that is not there may be made. */
+  readonly use: 'create' | 'existing'
   /** What to do if there is none, as the end of a sentence. */
   readonly ifMissing?: string
   /** Told of a file that was made. */
@@ -27,7 +28,7 @@ export interface FileUse {
 }
 
 /** Makes the file if there is none; throws if this user cannot use it. */
-export function prepareFile(name: string, { create, ifMissing, note }: FileUse): void {
+export function prepareFile(name: string, { use, ifMissing, note }: FileUse): void {
   const path = linkTarget(name)
   // They are looked for before the file itself, because another process may be making the store
   // just now.
@@ -35,15 +36,13 @@ export function prepareFile(name: string, { create, ifMissing, note }: FileUse):
   if (existsSync(path)) {
     requireFile(path)
   } else if (remains.length > 0) {
-    throw new ForeignDatabase(
+    throw new Unusable(
       `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
     )
-  } else if (create) {
+  } else if (use === 'create') {
     if (makeFile(path)) note?.(`made a new store: ${path}`)
   } else {
-    throw new ForeignDatabase(
-      `there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`,
-    )
+    throw new Unusable(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
   }
 }
 
@@ -73,10 +72,10 @@ function logFiles(path: string): readonly string[] {
 function requireFile(path: string): void {
   const found = statSync(path)
   if (found.isDirectory())
-    throw new ForeignDatabase(
+    throw new Unusable(
       `it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`,
     )
-  if (!found.isFile()) throw new ForeignDatabase('it is not a regular file')
+  if (!found.isFile()) throw new Unusable('it is not a regular file')
   const file = realpathSync(path)
   for (const needed of [file, ...logFiles(file), dirname(file)]) requireRights(needed)
 }
@@ -90,7 +89,7 @@ function requireRights(path: string): void {
     if (code === 'ENOENT') return
     if (code !== 'EACCES') throw error
     const { uid, mode } = statSync(path)
-    throw new ForeignDatabase(
+    throw new Unusable(
       `this user may not read and write ${path} (owner ${uid}, mode ${(mode & 0o777).toString(8)}); run plants as its owner, or give this user the right`,
     )
   }
@@ -126,7 +125,7 @@ function temporaryFolder(path: string): string {
   } catch (error) {
     const parent = dirname(path)
     if ((error as { code?: string }).code !== 'ENOENT' || !existsSync(parent)) throw error
-    throw new ForeignDatabase(`its folder ${parent} takes no files; name a file in another one`)
+    throw new Unusable(`its folder ${parent} takes no files; name a file in another one`)
   }
 }
 
@@ -162,7 +161,7 @@ export async function refuseLostLog(path: string): Promise<void> {
     const missing = logs.filter((log) => !existsSync(log))
     if (missing.length === 0 || !isInUse(path)) return
     if (performance.now() > endMs)
-      throw new ForeignDatabase(
+      throw new Unusable(
         `it is in use, but ${missing.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again`,
       )
     await new Promise((resolve) => setTimeout(resolve, logLookMs))

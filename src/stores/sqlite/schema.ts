@@ -1,5 +1,7 @@
 // The tables, as numbered steps forward. A step that has been released is never changed.
+
 import type { DatabaseSync } from 'node:sqlite'
+import { Unusable } from '../failures.ts'
 
 /** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
 export const applicationId = 0x706c616e
@@ -91,10 +93,10 @@ export function refuseForeign(database: DatabaseSync): void {
   const found = pragma(database, 'user_version')
   database.exec('commit')
   if (owner !== applicationId && (owner !== 0 || tables > 0)) {
-    throw new ForeignDatabase('it is a database of another program; name another file')
+    throw new Unusable('it is a database of another program; name another file')
   }
   if (found > schemaVersion) {
-    throw new ForeignDatabase(
+    throw new Unusable(
       `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
     )
   }
@@ -103,6 +105,3 @@ export function refuseForeign(database: DatabaseSync): void {
 function pragma(database: DatabaseSync, name: string): number {
   return (database.prepare(`pragma ${name}`).get() as Record<string, number>)[name] ?? 0
 }
-
-/** The file holds a database that this version must not touch. */
-export class ForeignDatabase extends Error {}

@@ -13,9 +13,7 @@ import {
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { nothingDone } from '../failures.ts'
 import { type Commit, GroupCommit, WaitingRoom } from '../groupCommit.ts'
-import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../rows.ts'
-import type { Outcome, Write } from './batchWriter.ts'
-import { type Channel, commitThrough, textOf } from './commit.ts'
+import { firstAfter, idMax, tokenColumns, tokenOf, tokenValues } from '../tokenRow.ts'
 import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
 import {
   type FileUse,
@@ -27,6 +25,8 @@ import {
   refuseLostLog,
 } from './file.ts'
 import { migrate } from './schema.ts'
+import type { Outcome, Write } from './writer/batch.ts'
+import { type Channel, commitThrough, textOf } from './writer/channel.ts'
 import { writerThread } from './writerThread.ts'
 
 /** Writes of the operator and of the store itself are of no account. */
@@ -56,7 +56,7 @@ export interface SqliteUse extends FileUse {
   readonly warn?: (message: string, cause: unknown) => void
 }
 
-/** Opens the store in a file. Rejects with StoreRefused if it cannot serve. */
+/** Opens the store in a file. Rejects with Refused if it cannot serve. */
 export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
   try {
     prepareFile(path, use)

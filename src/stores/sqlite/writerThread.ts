@@ -1,8 +1,8 @@
 // The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer
 // after one that died.
 import { Worker } from 'node:worker_threads'
-import type { Channel } from './commit.ts'
-import type { WriterData } from './writer.ts'
+import type { Channel } from './writer/channel.ts'
+import type { WriterData } from './writer/thread.ts'
 
 /**
  * A writer is started no sooner than this after the one before it, be it that it died or that it
@@ -48,7 +48,7 @@ class Writer {
   readonly #ended: Promise<void>
 
   constructor(data: WriterData) {
-    this.#worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: data })
+    this.#worker = new Worker(new URL('./writer/thread.ts', import.meta.url), { workerData: data })
     this.#worker.on('message', (outcome: string) => this.#underWay.resolve(outcome))
     this.#worker.on('error', (error) => this.#die(error as Error))
     this.#ended = new Promise((resolve) => {

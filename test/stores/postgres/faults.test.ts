@@ -2,7 +2,7 @@
 // is lost, no answer is false, and none is waited for without end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, createServer } from 'node:net'
-import type { StoreLocation } from '../../../src/storeLocation.ts'
+import type { StoreLocation } from '../../../src/stores/location.ts'
 import { Load, nothingWrong } from '../../support/load.ts'
 import {
   type PostgresServer,

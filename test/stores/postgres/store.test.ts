@@ -1,27 +1,25 @@
 // The promises of a store, on real PostgreSQL servers: with text ordered by bytes, as ICU has it,
 // and on every database that PLANTS_TEST_STORES names, separated by spaces. Those are emptied.
 import { afterAll } from 'bun:test'
-import { randomBytes } from 'node:crypto'
-import { openStore } from '../../../src/service.ts'
+import { openStore } from '../../../src/stores/open.ts'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../../support/postgres.ts'
 import {
   emptied,
   locationOf,
   prepare,
+  storeOptions,
   type TestStore,
   temporaryDatabase,
 } from '../../support/stores.ts'
 import { describeStore } from '../conformance.ts'
 
-const surroundings = { randomBytes, note: () => {} }
-
 function describeOn(name: string, newStore: () => Promise<TestStore>): void {
   describeStore(name, async () => {
     const { location, dispose } = await newStore()
-    const store = await openStore(location, 'existing', surroundings)
+    const store = await openStore(location, storeOptions)
     return {
       store,
-      reopen: () => openStore(location, 'existing', surroundings),
+      reopen: () => openStore(location, storeOptions),
       dispose: async () => {
         await store.close()
         await dispose()

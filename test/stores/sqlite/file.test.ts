@@ -30,9 +30,9 @@ function newPath(): string {
   return `${folder}/${files}.db`
 }
 
-async function refusalOf(path: string, create = true): Promise<string> {
+async function refusalOf(path: string, use: 'create' | 'existing' = 'create'): Promise<string> {
   try {
-    await (await openSqliteStore(path, { create })).close()
+    await (await openSqliteStore(path, { use })).close()
   } catch (error) {
     return (error as Error).message
   }
@@ -42,7 +42,7 @@ async function refusalOf(path: string, create = true): Promise<string> {
 describe('the file of an embedded store', () => {
   test('is readable by its owner alone, as is its log', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
     for (const file of [path, `${path}-wal`, `${path}-shm`])
       expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -52,7 +52,7 @@ describe('the file of an embedded store', () => {
 
   test('is in WAL mode, with tables that check their types', async () => {
     const path = newPath()
-    await (await openSqliteStore(path, { create: true })).close()
+    await (await openSqliteStore(path, { use: 'create' })).close()
     const database = new DatabaseSync(path)
     expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
     expect(() =>
@@ -63,13 +63,14 @@ describe('the file of an embedded store', () => {
 
   test('holds no token, only its hash', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     const { issueToken } = await import('../../../src/domain/issueToken.ts')
     const { randomBytes } = await import('node:crypto')
     const { plain } = await issueToken(
       store,
       { account: 'a', label: '', scopes: ['plants:read'], lifetimeMs: null },
-      { nowMs: Date.now, randomBytes },
+      Date.now(),
+      randomBytes,
     )
     await store.close()
     const bytes = readFileSync(path)
@@ -89,7 +90,7 @@ describe('opening', () => {
   test('by many at once, if there is no file yet, works for all', async () => {
     const path = newPath()
     const stores = await Promise.all(
-      Array.from({ length: 8 }, () => openSqliteStore(path, { create: true })),
+      Array.from({ length: 8 }, () => openSqliteStore(path, { use: 'create' })),
     )
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
     for (const [n, store] of stores.entries())
@@ -102,7 +103,7 @@ describe('opening', () => {
     const path = newPath()
     const notes: string[] = []
     const open = (): Promise<Store> =>
-      openSqliteStore(path, { create: true, note: (message) => notes.push(message) })
+      openSqliteStore(path, { use: 'create', note: (message) => notes.push(message) })
     for (const store of await Promise.all([open(), open(), open()])) await store.close()
     await (await open()).close()
     expect(notes).toEqual([`made a new store: ${path}`])
@@ -111,7 +112,7 @@ describe('opening', () => {
   test('makes the file that a symbolic link names', async () => {
     const path = newPath()
     symlinkSync(`${path}-target`, path)
-    await (await openSqliteStore(path, { create: true })).close()
+    await (await openSqliteStore(path, { use: 'create' })).close()
     expect(statSync(`${path}-target`).mode & 0o777).toBe(0o600)
     rmSync(`${path}-target`)
     writeFileSync(`${path}-target-wal`, '')
@@ -124,11 +125,11 @@ describe('opening', () => {
     const home = process.cwd()
     process.chdir(folder)
     try {
-      const store = await openSqliteStore(name, { create: true })
+      const store = await openSqliteStore(name, { use: 'create' })
       await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
       await store.close()
       expect(statSync(name).mode & 0o777).toBe(0o600)
-      const again = await openSqliteStore(name, { create: false })
+      const again = await openSqliteStore(name, { use: 'existing' })
       expect((await again.listPlants('a', { limit: 1 })).plants).toHaveLength(1)
       await again.close()
     } finally {
@@ -188,7 +189,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test.each(['plants', 'tokens'])('if its table %s is damaged', async (table) => {
     const path = newPath()
-    await (await openSqliteStore(path, { create: true })).close()
+    await (await openSqliteStore(path, { use: 'create' })).close()
     const database = new DatabaseSync(path)
     const { page } = database
       .prepare('select rootpage as page from sqlite_schema where name = ?')
@@ -206,8 +207,8 @@ describe('a file that cannot be a store is refused with one sentence', () => {
   test.each(['-wal', '-shm', '-journal'])('if it is gone and its %s is left', async (ending) => {
     const path = newPath()
     writeFileSync(path + ending, '')
-    for (const create of [true, false])
-      expect(await refusalOf(path, create)).toBe(
+    for (const use of ['create', 'existing'] as const)
+      expect(await refusalOf(path, use)).toBe(
         `The store ${path} cannot be used: the file is missing, but its log (${basename(path)}${ending}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${path}${ending} and begin with a backup or an empty store.`,
       )
     expect(existsSync(path)).toBe(false)
@@ -239,7 +240,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test('if a newer version wrote it', async () => {
     const path = newPath()
-    await (await openSqliteStore(path, { create: true })).close()
+    await (await openSqliteStore(path, { use: 'create' })).close()
     const database = new DatabaseSync(path)
     database.exec('pragma user_version = 99')
     database.close()
@@ -252,7 +253,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test('if it is not there and may not be made', async () => {
     const path = newPath()
-    expect(await refusalOf(path, false)).toBe(
+    expect(await refusalOf(path, 'existing')).toBe(
       `The store ${path} cannot be used: there is no such file.`,
     )
     expect(existsSync(path)).toBe(false)
@@ -266,7 +267,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
       chmodSync(folder, 0o755)
       chmodSync(home, 0o777)
       for (const name of ['file.db', 'read-only.db', 'log.db', 'closed/file.db'])
-        await (await openSqliteStore(`${home}/${name}`, { create: true })).close()
+        await (await openSqliteStore(`${home}/${name}`, { use: 'create' })).close()
       for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
       writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
       chownSync(`${home}/read-only.db`, nobody, nobody)
@@ -290,7 +291,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
     try {
-      await (await openSqliteStore(`${disk}/x.db`, { create: true })).close()
+      await (await openSqliteStore(`${disk}/x.db`, { use: 'create' })).close()
       execFileSync('mount', ['-o', 'remount,ro', disk])
       for (const name of ['x.db', 'new.db'])
         expect(await refusalOf(`${disk}/${name}`)).toBe(
@@ -398,7 +399,7 @@ describe('a file that leaves its place while the store is open', () => {
     'takes no write any more when %s, and takes them again when it is back',
     async (_what, make, ending, lose) => {
       const { path, real } = make()
-      const store = await openSqliteStore(path, { create: true })
+      const store = await openSqliteStore(path, { use: 'create' })
       await store.createPlant('a', plant(1n))
       const file = real + ending
       lose(file)
@@ -417,7 +418,7 @@ describe('a file that leaves its place while the store is open', () => {
       await untilReady(store)
       expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
       await store.close()
-      const again = await openSqliteStore(path, { create: false })
+      const again = await openSqliteStore(path, { use: 'existing' })
       const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
       // What became of 10 was said to be unknown.
       expect(ids.filter((id) => id !== 10n)).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
@@ -429,7 +430,7 @@ describe('a file that leaves its place while the store is open', () => {
     'takes no write when its %s is moved and the link follows it to another name',
     async (what) => {
       const { path, real } = linkedPath()
-      const store = await openSqliteStore(path, { create: true })
+      const store = await openSqliteStore(path, { use: 'create' })
       await store.createPlant('a', plant(1n))
       renameSync(what === 'link' ? path : real, `${real}.moved`)
       if (what === 'real file') rmSync(path)
@@ -444,7 +445,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('is not made again by the start that follows, though several links lead to where it was', async () => {
     const { path, real } = linkedPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     await store.createPlant('a', plant(1n))
     renameSync(real, `${real}.moved`)
     await store.close()
@@ -456,7 +457,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('closes without an error if it became a link to itself', async () => {
     const { path } = plainPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     await store.createPlant('a', plant(1n))
     loop(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
@@ -466,7 +467,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     await store.createPlant('a', plant(1n))
     rmSync(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
@@ -477,10 +478,10 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('does not take the log of the file that replaced it along when it closes', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     await store.createPlant('a', plant(1n))
     for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file)
-    const next = await openSqliteStore(path, { create: true })
+    const next = await openSqliteStore(path, { use: 'create' })
     await next.createPlant('a', plant(2n))
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
     await store.close()
@@ -495,7 +496,7 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
     const disk = `${folder}/filling`
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
-    const store = await openSqliteStore(`${disk}/x.db`, { create: true })
+    const store = await openSqliteStore(`${disk}/x.db`, { use: 'create' })
     try {
       const acknowledged: bigint[] = []
       let failure: unknown
@@ -548,7 +549,7 @@ const nobody = 65_534
 async function asNobody(path: string): Promise<string> {
   const script = `const { openSqliteStore } = await import('${import.meta.dir}/../../../src/stores/sqlite/store.ts')
     process.setgroups([]); process.setgid(${nobody}); process.setuid(${nobody})
-    await openSqliteStore(process.argv.at(-1), { create: true }).then(() => console.log('opened'), (error) => console.log(error.message))
+    await openSqliteStore(process.argv.at(-1), { use: 'create' }).then(() => console.log('opened'), (error) => console.log(error.message))
     process.exit()`
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
   return stdout.toString().trim()

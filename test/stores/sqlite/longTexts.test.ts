@@ -5,9 +5,9 @@ import { rmSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
-import { shortTextBytesMax } from '../../../src/stores/sqlite/batchWriter.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
 import { openSqliteStore, SqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { shortTextBytesMax } from '../../../src/stores/sqlite/writer/batch.ts'
 import { writerThread } from '../../../src/stores/sqlite/writerThread.ts'
 import { temporaryFolder } from '../../support/service.ts'
 
@@ -40,7 +40,7 @@ async function withStore<Value>(
   path: string,
   use: (store: Store) => Promise<Value>,
 ): Promise<Value> {
-  const store = await openSqliteStore(path, { create: true })
+  const store = await openSqliteStore(path, { use: 'create' })
   try {
     return await use(store)
   } finally {
@@ -208,7 +208,7 @@ describe('a file of the version before', () => {
   test('is changed once if many open it at the same time', async () => {
     const path = oldFile(accounts)
     const stores = await Promise.all(
-      Array.from({ length: 8 }, () => openSqliteStore(path, { create: false })),
+      Array.from({ length: 8 }, () => openSqliteStore(path, { use: 'existing' })),
     )
     for (const store of stores) expect(await keptOf(store, 'B')).toEqual(oldPlants('B'))
     for (const store of stores) await store.close()
@@ -230,7 +230,7 @@ describe('a file of the version before', () => {
           .all(),
       ])
     const before = content()
-    await expect(openSqliteStore(path, { create: false })).rejects.toThrow('cannot be used')
+    await expect(openSqliteStore(path, { use: 'existing' })).rejects.toThrow('cannot be used')
     expect(content()).toEqual(before)
     withDatabase(path, (database) => database.exec('drop trigger long_text_goes_with_its_plant'))
     await withStore(path, async (store) => expect(await keptOf(store, 'a')).toEqual(oldPlants('a')))

@@ -6,10 +6,10 @@ import { describeStore } from '../conformance.ts'
 describeStore('SQLite', async () => {
   const folder = temporaryFolder()
   const path = `${folder}/plants.db`
-  const store = await openSqliteStore(path, { create: true })
+  const store = await openSqliteStore(path, { use: 'create' })
   return {
     store,
-    reopen: () => openSqliteStore(path, { create: false }),
+    reopen: () => openSqliteStore(path, { use: 'existing' }),
     dispose: async () => {
       await store.close()
       rmSync(folder, { recursive: true })

@@ -12,7 +12,7 @@ const batch = JSON.stringify([['createPlant', 'a', '1', 'x', null, null]])
 describe('the writer', () => {
   test('is followed by a new one when it dies, and the operator is told why', async () => {
     const path = `${folder()}/plants.db`
-    await (await openSqliteStore(path, { create: true })).close()
+    await (await openSqliteStore(path, { use: 'create' })).close()
     const warnings: unknown[][] = []
     const writer = await writerThread({ path, place: [] }, (...warning) => warnings.push(warning))
     await writer.ready()
@@ -27,14 +27,14 @@ describe('the writer', () => {
     expect(JSON.parse(await writer.send(batch))).toEqual({ outcomes: [1] })
     expect(warnings).toEqual([[expect.stringContaining('a new one takes over'), expect.any(Error)]])
     await writer.close()
-    const store = await openSqliteStore(path, { create: false })
+    const store = await openSqliteStore(path, { use: 'existing' })
     expect((await store.listPlants('a', { limit: 2 })).plants).toHaveLength(1)
     await store.close()
   })
 
   test('is followed only on the very files that it had, and is tried once a second until then', async () => {
     const path = `${folder()}/plants.db`
-    const store = await openSqliteStore(path, { create: true })
+    const store = await openSqliteStore(path, { use: 'create' })
     const warnings: unknown[][] = []
     const place = [...placeOfFile(path), ...placeOfLog(path)]
     const writer = await writerThread({ path, place }, (...warning) => warnings.push(warning))
@@ -52,7 +52,7 @@ describe('the writer', () => {
     )
     expect(failures.size).toBeWithin(1, 4)
     expect(existsSync(path)).toBe(false)
-    await (await openSqliteStore(`${path}.other`, { create: true })).close()
+    await (await openSqliteStore(`${path}.other`, { use: 'create' })).close()
     renameSync(`${path}.other`, path)
     const before = readFileSync(path)
     await Bun.sleep(1000)

@@ -1,9 +1,9 @@
 // The writer's thread: waits for batches and answers what became of them. The disk is waited for
 // here, so that reads on the HTTP thread never are held up by it.
 import { parentPort, workerData } from 'node:worker_threads'
-import { type BatchOutcome, BatchWriter, type Write } from './batchWriter.ts'
-import { connect } from './connection.ts'
-import { findLoss, type Place } from './file.ts'
+import { connect } from '../connection.ts'
+import { findLoss, type Place } from '../file.ts'
+import { type BatchOutcome, BatchWriter, type Write } from './batch.ts'
 
 export interface WriterData {
   readonly path: string

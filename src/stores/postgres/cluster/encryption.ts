@@ -1,6 +1,6 @@
 // TLS to the database, by libpq's modes: https://www.postgresql.org/docs/current/libpq-ssl.html
 import type { ConnectionOptions } from 'node:tls'
-import type { PostgresLocation } from '../../storeLocation.ts'
+import type { PostgresLocation } from '../location.ts'
 
 /** What the driver needs to know: false for none. */
 export function encryption({

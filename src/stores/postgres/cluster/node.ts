@@ -1,12 +1,12 @@
 // One host that takes writes, and the connections to it.
 import { type ClientBase, Pool, type PoolClient, types } from 'pg'
-import type { PostgresHost, PostgresLocation } from '../../storeLocation.ts'
+import type { PostgresHost, PostgresLocation } from '../location.ts'
+import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
 import { encryption, isWithoutEncryption } from './encryption.ts'
 import { CommitWarned, faultOf, NoAnswer, NotConnected } from './faults.ts'
 import { greet } from './greeting.ts'
 import type { Slots } from './slots.ts'
-import type { Statement } from './statements.ts'
 
 /** How long an idle connection is kept, and any: a new one measures the server's clock anew. */
 const idleMs = 60_000

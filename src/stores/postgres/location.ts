@@ -1,19 +1,10 @@
-// Where a store is: from the URL of a setting, and PostgreSQL's own environment variables, to all
-// that is needed to reach it, or to what is wrong with them.
-import { readFileSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+// Where a PostgreSQL database is: from its URL, and from PostgreSQL's own environment variables, to all
+// that is needed to reach it. The terms, the variables and the defaults are libpq's:
+// https://www.postgresql.org/docs/current/libpq-connect.html
+import { readFileSync } from 'node:fs'
+import { Mistake } from '../../refused.ts'
+import { readPasswordFile } from './passwordFile.ts'
 
-export type StoreLocation = SqliteLocation | PostgresLocation
-
-export interface SqliteLocation {
-  readonly scheme: 'sqlite'
-  /**
-   * Absolute, so that every sentence and every command to paste names the same file in any folder.
-   */
-  readonly path: string
-}
-
-/** The terms are libpq's: https://www.postgresql.org/docs/current/libpq-connect.html */
 export interface PostgresLocation {
   readonly scheme: 'postgres'
   readonly hosts: readonly PostgresHost[]
@@ -45,70 +36,29 @@ export interface PostgresHost {
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 type SslMode = (typeof sslModes)[number]
 
-/** What a text must be instead, as the end of the sentence "--flag must be …". */
-export class Mistake {
-  readonly mustBe: string
-
-  constructor(mustBe: string) {
-    this.mustBe = mustBe
-  }
-}
-
-/** A sentence as it may be shown: a URL in what it quotes may hold a password. */
-export function withoutPasswords(sentence: string): string {
-  return sentence.replace(/"((?:\\.|[^"\\])*?:\/\/)(?:\\.|[^"\\])*"/g, '"$1[redacted]"')
-}
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
-
-export function readStoreLocation(text: string, environment: Environment): StoreLocation | Mistake {
-  if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgres(text, environment)
-  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : ''
-  if (path.endsWith('/')) return new Mistake(`sqlite:FILE, such as sqlite:${path}plants.db`)
-  const plainPath = path.replace(/^(?:\/\/|file:)/, '').replace(/\?.*$/s, '')
-  if (plainPath !== path)
-    return new Mistake(
-      `sqlite:FILE without slashes before it, "file:" or a question mark; try sqlite:${plainPath}`,
-    )
-  if (path.startsWith('~'))
-    return new Mistake(
-      'sqlite:FILE with the name of your folder written out: "~" has no meaning here',
-    )
-  if (path !== '' && path !== ':memory:') return { scheme: 'sqlite', path: resolve(path) }
-  const mustBe =
-    path === ''
-      ? knownForms
-      : 'the sqlite:FILE of a real file, since a store in memory would lose what was acknowledged'
-  return new Mistake(`${mustBe}${text.includes(':') || text === '' ? '' : `; try sqlite:${text}`}`)
-}
-
-/** A store as it may be shown: without its password. */
-export function describeStore(location: StoreLocation): string {
-  if (location.scheme === 'sqlite') return `sqlite:${location.path}`
-  const { user, hosts, database } = location
+/** A database as it may be shown: without its password. */
+export function describePostgres({ user, hosts, database }: PostgresLocation): string {
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(',')}/${encodeURIComponent(database)}`
-}
-
-/** The URL of a store, to be given to another command: all of it but its password. */
-export function storeUrl(location: StoreLocation): string {
-  const query = location.scheme === 'postgres' && location.query !== '' ? `?${location.query}` : ''
-  return describeStore(location) + query
 }
 
 export function describeHost({ host, port }: Pick<PostgresHost, 'host' | 'port'>): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /** A URL with several hosts is none for the standard parser, so it is taken apart here. */
 const urlForm =
   /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^@/?#]*))?@)?(?<hosts>[^/?#]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>[^#]*))?$/
 
 const parameterNames = ['sslmode', 'sslrootcert', 'target_session_attrs', 'pool_max_conns'] as const
-type Parameters = Partial<Record<(typeof parameterNames)[number], string>>
+type UrlParameters = Partial<Record<(typeof parameterNames)[number], string>>
 
-function readPostgres(text: string, environment: Environment): PostgresLocation | Mistake {
+/** All that is needed to reach a database, or what is wrong with its URL or with a variable. */
+export function readPostgresLocation(
+  text: string,
+  environment: Environment,
+): PostgresLocation | Mistake {
   const parts = urlForm.exec(text)?.groups
   const wrong: string[] = []
   if (parts === undefined)
@@ -138,8 +88,8 @@ function readPostgres(text: string, environment: Environment): PostgresLocation 
   return wrong.length === 0 ? location : new Mistake(`a URL ${[...new Set(wrong)].join(', and ')}`)
 }
 
-function readParameters(query: string, environment: Environment, wrong: string[]): Parameters {
-  const parameters: Parameters = {}
+function readParameters(query: string, environment: Environment, wrong: string[]): UrlParameters {
+  const parameters: UrlParameters = {}
   for (const [name, value] of new URLSearchParams(query)) {
     const known = parameterNames.find((parameter) => parameter === name)
     if (known === undefined)
@@ -231,7 +181,7 @@ function readConnectionsMax(text: string | undefined, wrong: string[]): number {
  * verified.
  */
 function readTrust(
-  { sslmode, sslrootcert }: Parameters,
+  { sslmode, sslrootcert }: UrlParameters,
   wrong: string[],
 ): Pick<PostgresLocation, 'sslMode' | 'rootCertificates'> {
   const sslMode = oneOf(sslModes, 'sslmode (or PGSSLMODE)', sslmode ?? 'prefer', wrong)
@@ -252,42 +202,4 @@ function readCertificates(path: string | undefined, wrong: string[]): string | u
     wrong.push('whose sslrootcert (or PGSSLROOTCERT) is a file that can be read')
   }
   return undefined
-}
-
-type PasswordOf = (of: {
-  host: string
-  port: number
-  database: string
-  user: string
-}) => string | undefined
-
-/** The password file: https://www.postgresql.org/docs/current/libpq-pgpass.html */
-function readPasswordFile(environment: Environment, wrong: string[]): PasswordOf {
-  const named = environment['PGPASSFILE']
-  const path = named || join(environment['HOME'] ?? '', '.pgpass')
-  try {
-    const { mode } = statSync(path)
-    if ((mode & 0o077) === 0) return passwordOf(readFileSync(path, 'utf8'))
-    wrong.push(`whose password file ${path} is closed to others (chmod 0600)`)
-  } catch {
-    if (named) wrong.push(`whose password file ${path} (PGPASSFILE) can be read`)
-  }
-  return () => undefined
-}
-
-function passwordOf(text: string): PasswordOf {
-  const entries = text
-    .split(/\r?\n/)
-    .filter((line) => !line.startsWith('#'))
-    .map((line) =>
-      [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) =>
-        field.replace(/\\(.)/g, '$1'),
-      ),
-    )
-  return ({ host, port, database, user }) => {
-    const wanted = [host, String(port), database, user]
-    return entries.find((fields) =>
-      wanted.every((value, index) => fields[index] === '*' || fields[index] === value),
-    )?.[4]
-  }
 }

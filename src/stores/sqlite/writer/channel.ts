@@ -1,8 +1,8 @@
 // From a batch of writes to the writer and back: the batch and its outcome cross as JSON text,
 // which costs the two threads less than the structured clone of as many objects.
-import { nothingDone, writeUncertain } from '../failures.ts'
-import type { Commit } from '../groupCommit.ts'
-import type { BatchOutcome, Outcome, Write } from './batchWriter.ts'
+import { nothingDone, writeUncertain } from '../../failures.ts'
+import type { Commit } from '../../groupCommit.ts'
+import type { BatchOutcome, Outcome, Write } from './batch.ts'
 
 /** Takes a batch to the writer and brings back what became of it. */
 export interface Channel {

@@ -18,7 +18,7 @@ export class Pace {
    * Resolves when work on so much text may be done. Work that exceeds a turn by itself gets a turn
    * of its own.
    */
-  turn(text: number): Promise<void> {
+  readonly turn = (text: number): Promise<void> => {
     if (!this.#scheduled) this.#schedule()
     return new Promise((resolve) => {
       this.#waiting.push({ text, resolve })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Pace } from '../../src/domain/pace.ts'
+import { Pace } from '../../src/http/pace.ts'
 
 const kibi = 1024
 

@@ -1,11 +1,11 @@
 // Which hosts are in use: the one that takes writes, which is sought again after each failure, or
 // all of them where each does. A statement is sent once; trying again is attempts.ts's affair.
-import { describeHost, type PostgresHost, type PostgresLocation } from '../../storeLocation.ts'
+import { describeHost, type PostgresHost, type PostgresLocation } from '../location.ts'
+import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
 import { faultOf, NotConnected } from './faults.ts'
 import { Node, type Row } from './node.ts'
 import { Slots } from './slots.ts'
-import type { Statement } from './statements.ts'
 
 /** How long a host that has just failed lets others come before it. */
 const othersFirstMs = 150

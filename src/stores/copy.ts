@@ -1,9 +1,10 @@
 // Copying all plants and tokens from one store to another: what is there already is compared and
 // never overwritten, so that a copy that was interrupted goes on where it is begun again.
 import { createHash } from 'node:crypto'
-import type { KeptPlant } from './plant.ts'
-import type { Page, PlantRange, Store } from './store.ts'
-import type { KeptToken, TokenHash } from './token.ts'
+import type { KeptPlant } from '../domain/plant.ts'
+import type { Page, PlantRange, Store } from '../domain/store.ts'
+import type { KeptToken, TokenHash } from '../domain/token.ts'
+import { Refused } from '../refused.ts'
 
 /**
  * Plants and text in a page, tokens in a page, and accounts at a time: what a copy holds in memory,
@@ -13,9 +14,6 @@ const pagePlants = 1000
 const pageTextMax = 1024 * 1024
 const pageTokens = 1000
 const accountsAtOnce = 8
-
-/** The copy cannot go on, or did not succeed: `message` is a sentence for the operator. */
-export class CopyRefused extends Error {}
 
 export type CopyPhase = 'tokens' | 'copying' | 'verifying'
 
@@ -34,7 +32,7 @@ export interface Copied {
 
 /**
  * Resolves once the second store holds every token of the first, and just the same plants for each
- * of its accounts; rejects with CopyRefused.
+ * of its accounts; rejects with Refused.
  */
 export async function copyStore(from: Store, to: Store, options: CopyOptions): Promise<Copied> {
   const { tokens, accounts } = await copyTokens(from, to, options)
@@ -46,7 +44,7 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
   })
   const held = await from.countPlants()
   if (held !== plants)
-    throw new CopyRefused(
+    throw new Refused(
       `The store to copy from holds ${held} plants, of which ${plants} were found through its tokens; is it still written to?`,
     )
   return { plants, accounts: accounts.size, tokens }
@@ -86,7 +84,7 @@ function missingTokens(
   return page.filter((token) => {
     const text = texts.get(hex(token.hash))
     if (text !== undefined && text !== textOfToken(token))
-      throw new CopyRefused(
+      throw new Refused(
         `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
       )
     return text === undefined
@@ -158,14 +156,14 @@ async function create(to: Store, account: string, plant: KeptPlant): Promise<voi
     throw differs(account, plant.id)
 }
 
-function notInSource(account: string, id: bigint): CopyRefused {
-  return new CopyRefused(
+function notInSource(account: string, id: bigint): Refused {
+  return new Refused(
     `Plant ${id} of the account ${JSON.stringify(account)} is only in the store to copy to. What was copied is kept. Copy into a store without plants of this account.`,
   )
 }
 
-function differs(account: string, id: bigint): CopyRefused {
-  return new CopyRefused(
+function differs(account: string, id: bigint): Refused {
+  return new Refused(
     `Plant ${id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed, and what was copied is kept. Copy into a store without plants of this account, and stop all writers first.`,
   )
 }
@@ -182,7 +180,7 @@ async function verifyAccount(
     summaryOf(to, account),
   ])
   if (source.plants !== target.plants || source.checksum !== target.checksum)
-    throw new CopyRefused(
+    throw new Refused(
       `The account ${JSON.stringify(account)} is not the same in both stores: ${source.plants} plants with the checksum ${source.checksum}, and ${target.plants} with ${target.checksum}. Stop all writers and copy again.`,
     )
   return source.plants

@@ -10,8 +10,9 @@ import {
   type Scope,
   scopes,
   withoutTokens,
-} from './domain/token.ts'
-import { Mistake, readStoreLocation, type StoreLocation } from './storeLocation.ts'
+} from '../domain/token.ts'
+import { Mistake } from '../refused.ts'
+import { readStoreLocation, type StoreLocation } from '../stores/location.ts'
 
 interface Setting<Value> {
   /** What stands for the value in the help; absent for a switch, which takes none. */

@@ -1,7 +1,7 @@
 // Applies a batch of writes in one transaction, and so with one sync of the disk. It runs in the
 // writer's thread (writer.ts) and knows nothing of it.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { applicationId } from './schema.ts'
+import { applicationId } from '../schema.ts'
 
 type Parameters = readonly (string | number | null)[]
 

@@ -1,0 +1,39 @@
+// Where a store is, whichever kind it is: read from a URL, and shown without secrets.
+import { Mistake } from '../refused.ts'
+import {
+  describePostgres,
+  type PostgresLocation,
+  readPostgresLocation,
+} from './postgres/location.ts'
+import { readSqliteLocation, type SqliteLocation } from './sqlite/location.ts'
+
+export type StoreLocation = SqliteLocation | PostgresLocation
+
+const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
+
+/** `environment` may complete a URL, as PGPASSWORD does. */
+export function readStoreLocation(
+  text: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): StoreLocation | Mistake {
+  if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgresLocation(text, environment)
+  if (/^sqlite:./s.test(text)) return readSqliteLocation(text.slice('sqlite:'.length))
+  const guess = text.includes(':') || text === '' ? '' : `; try sqlite:${text}`
+  return new Mistake(knownForms + guess)
+}
+
+/** A store as it may be shown: without its password. */
+export function describeStore(location: StoreLocation): string {
+  return location.scheme === 'sqlite' ? `sqlite:${location.path}` : describePostgres(location)
+}
+
+/** The URL of a store, to be given to another command: all of it but its password. */
+export function storeUrl(location: StoreLocation): string {
+  const query = location.scheme === 'postgres' && location.query !== '' ? `?${location.query}` : ''
+  return describeStore(location) + query
+}
+
+/** A sentence as it may be shown: a URL in what it quotes may hold a password. */
+export function withoutPasswords(sentence: string): string {
+  return sentence.replace(/"((?:\\.|[^"\\])*?:\/\/)(?:\\.|[^"\\])*"/g, '"$1[redacted]"')
+}

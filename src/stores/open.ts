@@ -1,0 +1,89 @@
+// Opens a store, whichever kind it is: the one file that knows both.
+import type { Clock } from '../clock.ts'
+import { Failure } from '../domain/failure.ts'
+import type { Store } from '../domain/store.ts'
+import type { StoreLocation } from './location.ts'
+import { commandDeadlines, requestDeadlines } from './postgres/cluster/deadlines.ts'
+import { refusal as postgresRefusal } from './postgres/refusal.ts'
+import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
+import { refusal as sqliteRefusal } from './sqlite/connection.ts'
+import { openSqliteStore } from './sqlite/store.ts'
+
+export interface StoreOptions {
+  /** Whether a store that is not there yet may be made. */
+  readonly use: 'create' | 'existing'
+  /**
+   * A command that concerns every plant or token may work for an hour; a request, and what is like
+   * one, must be done in seconds.
+   */
+  readonly patience: 'of a request' | 'of a command'
+  readonly clock: Clock
+  readonly randomBytes: (count: number) => Uint8Array
+  /** Told of what the operator should know. */
+  readonly note: (message: string) => void
+  /** Told of what the operator should look at. */
+  readonly warn: (message: string, cause?: unknown) => void
+  /** What to do if the store is not there and may not be made, as the end of a sentence. */
+  readonly ifMissing?: string
+}
+
+/** Rejects with Refused if the store cannot be used. */
+export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {
+  if (location.scheme === 'sqlite') return openSqliteStore(location.path, options)
+  const isCommand = options.patience === 'of a command'
+  const deadlines = isCommand ? commandDeadlines : requestDeadlines
+  return openPostgresStore(location, { ...options, deadlines })
+}
+
+/**
+ * Brings a store to this version's schema and resolves to the statements that were needed; with
+ * `onlyLook` it carries out none. Undefined for an embedded store, which is brought there whenever
+ * it is opened. Rejects with Refused.
+ */
+export async function migrateStore(
+  location: StoreLocation,
+  onlyLook: boolean,
+): Promise<readonly string[] | undefined> {
+  return location.scheme === 'postgres' ? await migratePostgresStore(location, onlyLook) : undefined
+}
+
+/**
+ * The store as a command uses it: what fails says so in a sentence for the operator, which names
+ * the store and the cause.
+ */
+export function forOperator(store: Store, location: StoreLocation): Store {
+  const refuse = (error: unknown): never => {
+    throw explained(error, location)
+  }
+  return explaining(store, refuse)
+}
+
+/** Every function of an object, and of the objects in it, with its errors handed to `refuse`. */
+function explaining<Part extends object>(part: Part, refuse: (error: unknown) => never): Part {
+  return new Proxy(part, {
+    get: (_, name) => {
+      const member: unknown = Reflect.get(part, name)
+      if (typeof member === 'object' && member !== null) return explaining(member, refuse)
+      if (typeof member !== 'function') return member
+      return (...args: readonly unknown[]) => {
+        try {
+          const answer: unknown = member.apply(part, args)
+          return answer instanceof Promise ? answer.catch(refuse) : answer
+        } catch (error) {
+          return refuse(error)
+        }
+      }
+    },
+  })
+}
+
+function explained(error: unknown, location: StoreLocation): unknown {
+  if (!(error instanceof Failure) || error.cause === undefined) return error
+  const refused =
+    location.scheme === 'postgres'
+      ? postgresRefusal(location, error.cause)
+      : sqliteRefusal(location.path, error.cause)
+  if (error.refusal === 'outcome-unknown')
+    refused.message += ' Whether the write was done is not known.'
+  return refused
+}
