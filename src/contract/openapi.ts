@@ -210,14 +210,17 @@ function failures({ access, refusals: own }: Operation): Json {
 function failure(status: number, those: readonly Refusal[]): Json {
   const forms = those.map((refusal) => refusals[refusal])
   const headers = Object.fromEntries(
-    forms.flatMap(({ header, when }) =>
-      header === undefined ? [] : [[header.name, publishedHeader(when, header.example)]],
+    forms.flatMap(({ header, when, exampleDetail = '' }) =>
+      header === undefined
+        ? []
+        : [[header.name, publishedHeader(when, header.value(exampleDetail))]],
     ),
   )
   const examples = Object.fromEntries(
     those.map((refusal) => {
-      const { when, example } = refusals[refusal]
-      return [refusal, { summary: when, value: { error: status, message: example } }]
+      const { when, sentence, exampleDetail } = refusals[refusal]
+      const value = { error: status, message: sentence(exampleDetail ?? '') }
+      return [refusal, { summary: when, value }]
     }),
   )
   return {

@@ -24,10 +24,7 @@ export async function authenticate(
   const hash = tokenHashOf(plainToken)
   const token = hash === undefined ? undefined : await store.findToken(hash)
   if (token === undefined || !isUsable(token, nowMs)) {
-    throw new Failure(
-      'token-refused',
-      'The bearer token is not valid: it is unknown, malformed, expired or revoked.',
-    )
+    throw new Failure('token-refused')
   }
   noteUse(store, token, nowMs)
   return { account: token.account, scopes: token.scopes }
@@ -35,9 +32,7 @@ export async function authenticate(
 
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
-  throw new Failure('scope-missing', `The bearer token lacks the scope ${scope}.`, {
-    detail: scope,
-  })
+  throw new Failure('scope-missing', scope)
 }
 
 /** Writes the hour of a token's use, once an hour; no request waits for it or fails with it. */

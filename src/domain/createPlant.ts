@@ -11,12 +11,9 @@ export async function createPlant(store: Store, account: string, plant: KeptPlan
 
 function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
   if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey) {
-    throw new Failure('id-taken', 'id is already taken by a plant of this account.')
+    throw new Failure('id-taken')
   }
   if (plant.name !== existing.name || plant.tag !== existing.tag) {
-    throw new Failure(
-      'idempotency-key-reused',
-      'Idempotency-Key was first sent with another name or tag for this id; use a new key for a new plant.',
-    )
+    throw new Failure('idempotency-key-reused')
   }
 }

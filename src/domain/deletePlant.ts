@@ -3,6 +3,5 @@ import { Failure } from './failure.ts'
 import type { Store } from './store.ts'
 
 export async function deletePlant(store: Store, account: string, id: bigint): Promise<void> {
-  if (!(await store.deletePlant(account, id)))
-    throw new Failure('plant-missing', 'No plant has this id.')
+  if (!(await store.deletePlant(account, id))) throw new Failure('plant-missing')
 }

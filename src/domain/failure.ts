@@ -1,6 +1,7 @@
-// The closed list of refusals that the domain knows. A refusal is thrown where it is found and
-// caught in one place; how it looks on the wire is decided by one table in src/contract.
+// A failure that a caller is told of. It is thrown where it is found and caught in one place
+// (http/answer.ts); a table of the contract says how each looks on the wire (contract/refusals.ts).
 
+/** The closed list of what the domain refuses. */
 export type DomainRefusal =
   | 'input-invalid'
   | 'token-missing'
@@ -15,23 +16,18 @@ export type DomainRefusal =
   | 'outcome-unknown'
 
 /**
- * An expected refusal. `message` is one English sentence for the caller: it names the field and
- * what is wrong with it, is the same for the same condition, and carries no secret and no
- * internals. `detail` is what the refusal's headers need, such as the scope that was missing;
- * `cause` is for the log alone.
+ * An expected refusal; any other error is a defect. `detail` is what the table makes its sentence and
+ * its header of: the scope that is missing, or the whole sentence if there are many. It holds no
+ * secret and no internals. `cause` is for the log alone.
  */
 export class Failure<Refusal extends string = DomainRefusal> extends Error {
   readonly refusal: Refusal
-  readonly detail: string | undefined
+  readonly detail: string
 
-  constructor(
-    refusal: Refusal,
-    message: string,
-    options: { detail?: string; cause?: unknown } = {},
-  ) {
-    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+  constructor(refusal: Refusal, detail = '', options?: { readonly cause: unknown }) {
+    super(detail || refusal, options)
     this.name = 'Failure'
     this.refusal = refusal
-    this.detail = options.detail
+    this.detail = detail
   }
 }

@@ -1,22 +1,18 @@
 // The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
 // refuses by throwing a Failure, and this is the only place that makes an answer of one.
-import { type JsonValue, readJson } from '../contract/json.ts'
-import { type OperationId, type RawParameters, readInput } from '../contract/operations.ts'
+import type { JsonValue } from '../contract/json.ts'
+import { type OperationId, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
-import { type Caller, requireScope } from '../domain/authenticate.ts'
+import { authenticate, type Caller, requireScope } from '../domain/authenticate.ts'
 import type { Failure } from '../domain/failure.ts'
 import { type Scope, withoutTokens } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
 import { type Handled, handlers } from './handlers.ts'
-import { identify } from './identify.ts'
-import { match, type Route } from './match.ts'
+import type { Ending, LongAnswers } from './longAnswers.ts'
 import { Outages } from './outages.ts'
-import { queryValues } from './query.ts'
-import { readBody, requireJson } from './readBody.ts'
-import { asFailure, refuse } from './refuse.ts'
-import { longAnswerBytes, type Reply } from './reply.ts'
-import { respond } from './respond.ts'
+import { asFailure, longAnswerBytes, type Reply, refuse, responseInit } from './reply.ts'
+import { bearerToken, match, type Route, rawParameters, readJsonBody } from './request.ts'
 import type { Connections } from './server.ts'
 
 export type Answer = (request: Request, connections: Connections) => Promise<Response>
@@ -34,8 +30,7 @@ export function answerer(context: Context): Answer {
       const caller = access === 'public' ? undefined : await identified(request, context)
       entry.account = caller?.account
       if (caller !== undefined) requireScope(caller, access as Scope)
-      const json =
-        body === undefined ? undefined : await readJsonBody(request, context, connections)
+      const json = body === undefined ? undefined : await readJson(request, context, connections)
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
       if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
@@ -70,10 +65,7 @@ export function answerer(context: Context): Answer {
   }
 }
 
-/**
- * A body or answer above this, in bytes or UTF-16 code units, takes its turn with the other long
- * work.
- */
+/** An answer above this, in bytes or UTF-16 code units, takes its turn with the other long work. */
 const largeMin = 16 * 1024
 
 function isLarge({ body }: Reply): boolean {
@@ -109,26 +101,17 @@ function beginEntry(
 
 function identified({ headers }: Request, { store, turn, clock }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
-  return turn.share(`caller ${authorization}`, () => identify(authorization, store, clock.wallMs()))
+  return turn.share(`caller ${authorization}`, async () =>
+    authenticate(store, bearerToken(authorization), clock.wallMs()),
+  )
 }
 
-async function readJsonBody(
+function readJson(
   request: Request,
   { limits, pace }: Context,
   { keepOpen }: Connections,
 ): Promise<JsonValue> {
-  requireJson(request.headers)
-  const body = await readBody(request, limits.bodyBytesMax, () => keepOpen(request))
-  if (body.length > largeMin) await pace.turn(body.length)
-  return readJson(body)
-}
-
-function rawParameters({ headers }: Request, { pathParameter, query }: Route): RawParameters {
-  return {
-    path: pathParameter,
-    query: (name) => queryValues(query, name),
-    header: (name) => headers.get(name),
-  }
+  return readJsonBody(request, limits.bodyBytesMax, () => keepOpen(request), pace.turn)
 }
 
 /** The table of handlers is typed entry by entry; which entry this is, only the route knows. */
@@ -163,4 +146,30 @@ function sentRequestId(headers: Headers): string | undefined {
   return sent !== null && /^[!-~]{1,128}$/.test(sent) && withoutTokens(sent) === sent
     ? sent
     : undefined
+}
+
+/** The last step: a reply becomes a Response. `ended` is called once, with the bytes that were sent. */
+function respond(
+  request: Request,
+  reply: Reply,
+  longAnswers: LongAnswers,
+  connections: Connections,
+  ended: (ending: Ending) => void,
+): Response {
+  const { body, room } = reply
+  const init = responseInit(reply)
+  // The client may have left while its request was under way.
+  const complete = !request.signal.aborted
+  const isSent = complete && request.method !== 'HEAD'
+  if (typeof body === 'function' && isSent) {
+    const hangUp = (): void => connections.cut(request)
+    return new Response(longAnswers.send(body, room, hangUp, ended), init)
+  }
+  room?.release()
+  if (typeof body === 'function') {
+    ended({ bytes: 0, complete })
+    return new Response(new ReadableStream(), init)
+  }
+  ended({ bytes: body === null || !isSent ? 0 : Buffer.byteLength(body), complete })
+  return new Response(body, init)
 }

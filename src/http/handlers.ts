@@ -22,7 +22,6 @@ import {
 import type { Plant } from '../domain/plant.ts'
 import { pageTextMax } from '../domain/store.ts'
 import type { Context } from './context.ts'
-import type { Route } from './match.ts'
 import {
   bareHeaders,
   jsonHeaders,
@@ -31,6 +30,7 @@ import {
   type Reply,
   withHeaders,
 } from './reply.ts'
+import type { Route } from './request.ts'
 
 type CallerOf<Id extends OperationId> = (typeof operations)[Id]['access'] extends 'public'
   ? undefined

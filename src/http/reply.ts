@@ -1,4 +1,8 @@
-// What an operation answers, in HTTP's terms, before it becomes a Response.
+// What an operation answers, in HTTP's terms, before it becomes a Response: a Reply, be it a success or
+// a refusal.
+import { errorJson } from '../contract/plants.ts'
+import { type Refusal, refusals } from '../contract/refusals.ts'
+import { Failure } from '../domain/failure.ts'
 
 export interface Reply {
   readonly status: number
@@ -69,4 +73,20 @@ export function withHeaders(
   const all = new Headers(headers as Headers)
   for (const [name, value] of Object.entries(more)) all.set(name, value)
   return all
+}
+
+/** Anything but a Failure is a defect: logged in full, hidden from the caller. */
+export function asFailure(error: unknown): Failure<Refusal> {
+  if (error instanceof Failure) return error as Failure<Refusal>
+  return new Failure<Refusal>('internal', refusals.internal.sentence(''), { cause: error })
+}
+
+/** The reply that tells a caller of a failure. */
+export function refuse({ refusal, detail }: Failure<Refusal>): Reply {
+  const { status, sentence, header } = refusals[refusal]
+  const headers =
+    header === undefined
+      ? jsonHeaders
+      : withHeaders(jsonHeaders, { [header.name]: header.value(detail) })
+  return { status, headers, body: errorJson(status, sentence(detail)) }
 }

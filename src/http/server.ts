@@ -3,8 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { watchDescriptors } from './descriptors.ts'
-import { asFailure, refuse } from './refuse.ts'
-import { responseInit } from './reply.ts'
+import { asFailure, refuse, responseInit } from './reply.ts'
 
 /** What a request may ask of the connection that it came on. */
 export interface Connections {

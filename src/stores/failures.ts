@@ -10,19 +10,11 @@ export function storeRefused(store: string, reason: string, cause: unknown): Ref
 }
 
 export function nothingDone(cause: unknown): Failure {
-  return new Failure(
-    'store-unavailable',
-    'The store is not available; nothing was done, try again.',
-    { cause },
-  )
+  return new Failure('store-unavailable', undefined, { cause })
 }
 
 export function writeUncertain(cause: unknown): Failure {
-  return new Failure(
-    'outcome-unknown',
-    'The store failed while writing; whether it was done is not known, try again.',
-    { cause },
-  )
+  return new Failure('outcome-unknown', undefined, { cause })
 }
 
 export function tooManyWaiting(): Failure {

@@ -124,14 +124,15 @@ describe('the examples of refusals', () => {
         body: '{"id":7,"name":"x"}',
         headers: { 'Idempotency-Key': 'k' },
       })
-      const { status, example, header } = refusals[name as keyof typeof refusals]
+      const form = refusals[name as keyof typeof refusals]
+      const { status, sentence, header, exampleDetail = '' } = form
       const answer = await (
         provoke[name] as (service: TestService, token: string) => Promise<Answer>
       )(service, token)
-      expect(answer.text).toBe(JSON.stringify({ error: status, message: example }))
+      expect(answer.text).toBe(JSON.stringify({ error: status, message: sentence(exampleDetail) }))
       expect(answer.status).toBe(status)
       if (header !== undefined && header.name !== 'Connection')
-        expect(answer.headers.get(header.name)).toBe(header.example)
+        expect(answer.headers.get(header.name)).toBe(header.value(exampleDetail))
     }),
   )
 })

@@ -2,7 +2,7 @@
 // long.
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { queryValues } from '../../src/http/query.ts'
+import { queryValues } from '../../src/http/request.ts'
 
 const part = fc.oneof(
   fc.constantFrom(

@@ -1,0 +1,230 @@
+// What a request asks: the operation that is meant, the token that it carries, its parameters and its
+// body. These are the first steps of http/answer.ts, in their order.
+import { type JsonValue, readJson } from '../contract/json.ts'
+import {
+  type Operation,
+  type OperationId,
+  operations,
+  type RawParameters,
+} from '../contract/operations.ts'
+import type { Refusal } from '../contract/refusals.ts'
+import { Failure } from '../domain/failure.ts'
+
+/** The operation that a request means, and the raw parameters of its target. */
+export interface Route {
+  readonly id: OperationId
+  readonly operation: Operation
+  /** The last segment of the path, percent-decoded, if the path template ends in a parameter. */
+  readonly pathParameter: string | undefined
+  readonly query: string
+  /** The methods that the path takes, as the header Allow says it. */
+  readonly allow: string
+}
+
+interface Path {
+  readonly template: string
+  readonly byMethod: Map<string, OperationId>
+  readonly allow: string
+}
+
+/** The methods of RFC 9110, PATCH and QUERY. A path may lack them; others are unknown everywhere. */
+const knownMethods = new Set(
+  'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
+)
+
+const { exact, prefixes } = indexPaths()
+
+/** From method and target to the operation. */
+export function match(request: Request): Route {
+  const target = targetOf(request)
+  const question = target.indexOf('?')
+  const pathname = question === -1 ? target : target.slice(0, question)
+  const query = question === -1 ? '' : target.slice(question + 1)
+  const slash = pathname.lastIndexOf('/') + 1
+  const path =
+    exact.get(pathname) ??
+    (slash < pathname.length ? prefixes.get(pathname.slice(0, slash)) : undefined)
+  if (path === undefined) throw new Failure<Refusal>('path-unknown')
+  const id = path.byMethod.get(request.method)
+  if (id === undefined)
+    throw knownMethods.has(request.method)
+      ? new Failure<Refusal>('method-not-allowed', path.allow)
+      : new Failure<Refusal>('method-unknown')
+  const pathParameter = path.template.endsWith('}') ? decode(pathname.slice(slash)) : undefined
+  return { id, operation: operations[id], pathParameter, query, allow: path.allow }
+}
+
+const authority = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
+
+/**
+ * Path and query of a request. HTTP/1.0 may leave Host out, HTTP/1.1 may not: the HTTP layer refuses
+ * that by itself, and joins two of them with a comma, which no host name holds.
+ */
+function targetOf({ url, headers }: Request): string {
+  const host = headers.get('host')
+  if (host !== null && !authority.test(host)) throw new Failure<Refusal>('request-malformed')
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
+  if (start === -1 || (start > 0 && !url.startsWith('http'))) {
+    throw new Failure<Refusal>('request-malformed', 'The request target must be a path.')
+  }
+  return start === 0 ? url : url.slice(start)
+}
+
+/** Percent-decoding. A segment that cannot be decoded stays as it is: its parameter refuses it. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+function indexPaths(): { exact: Map<string, Path>; prefixes: Map<string, Path> } {
+  const exact = new Map<string, Path>()
+  const prefixes = new Map<string, Path>()
+  for (const template of new Set(Object.values(operations).map(({ path }) => path))) {
+    if (template === '*') continue
+    const path = pathOf(template)
+    if (template.endsWith('}')) prefixes.set(template.slice(0, template.lastIndexOf('/') + 1), path)
+    else exact.set(template, path)
+  }
+  return { exact, prefixes }
+}
+
+function pathOf(template: string): Path {
+  const byMethod = new Map<string, OperationId>()
+  for (const [id, operation] of Object.entries(operations) as [OperationId, Operation][]) {
+    if (operation.path !== template) continue
+    byMethod.set(operation.method, id)
+    if (operation.method === 'GET') byMethod.set('HEAD', id)
+  }
+  byMethod.set('OPTIONS', 'options')
+  return { template, byMethod, allow: [...byMethod.keys()].join(', ') }
+}
+
+/**
+ * The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case.
+ * `Bearer` alone is no token.
+ */
+export function bearerToken(authorization: string | null): string {
+  const token = authorization === null ? undefined : /^bearer +(\S.*)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw new Failure('token-missing')
+  return token
+}
+
+/** The parameters of a request as they came, for the contract to read. */
+export function rawParameters({ headers }: Request, route: Route): RawParameters {
+  return {
+    path: route.pathParameter,
+    query: (name) => queryValues(route.query, name),
+    header: (name) => headers.get(name),
+  }
+}
+
+/**
+ * The values under a name in a query, in their order
+ * (https://url.spec.whatwg.org/#urlencoded-parsing).
+ */
+export function queryValues(query: string, name: string): readonly string[] {
+  // URLSearchParams costs as much as reading a page from the store, and only escapes need it.
+  if (query.includes('%') || query.includes('+')) return new URLSearchParams(query).getAll(name)
+  const values: string[] = []
+  for (let start = 0; start < query.length; ) {
+    const next = query.indexOf('&', start)
+    const end = next === -1 ? query.length : next
+    if (query.startsWith(name, start)) {
+      const nameEnd = start + name.length
+      if (nameEnd === end) values.push('')
+      else if (query.charAt(nameEnd) === '=') values.push(query.slice(nameEnd + 1, end))
+    }
+    start = end + 1
+  }
+  return values
+}
+
+/**
+ * Reads a body as JSON: at most `limitBytes`, of which the rest is not read. `alive` is called at each
+ * part that comes, and `takeTurn` before the work on a large one.
+ */
+export async function readJsonBody(
+  request: Request,
+  limitBytes: number,
+  alive: () => void,
+  takeTurn: (bytes: number) => Promise<void>,
+): Promise<JsonValue> {
+  requireJson(request.headers)
+  const body = await readBody(request, limitBytes, alive)
+  if (body.length > largeBytes) await takeTurn(body.length)
+  return readJson(body)
+}
+
+/** A body above this takes its turn with the other long work. */
+const largeBytes = 16 * 1024
+
+const jsonType = /^application\/json[ \t]*(?:;|$)/i
+const charset = /;[ \t]*charset *= *"?([^";]*)"?/i
+
+/** A body without Content-Type is read as JSON in UTF-8; any other type or charset is refused. */
+function requireJson(headers: Headers): void {
+  const type = headers.get('content-type')
+  if (type !== null && type !== '' && type !== 'application/json' && !isJson(type))
+    throw new Failure<Refusal>('media-type-unsupported')
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity')
+    throw new Failure<Refusal>('encoding-unsupported')
+}
+
+function isJson(type: string): boolean {
+  const declared = charset.exec(type)?.[1] ?? 'utf-8'
+  return jsonType.test(type) && declared.trim().toLowerCase() === 'utf-8'
+}
+
+/**
+ * A body up to this length is read as a whole, which costs less; it must be there before the
+ * connection stands still.
+ */
+const wholeBytesMax = 1024
+
+async function readBody(
+  request: Request,
+  limitBytes: number,
+  alive: () => void,
+): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length')
+  if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
+  try {
+    if (declared !== null && Number(declared) <= wholeBytesMax)
+      return new Uint8Array(await request.arrayBuffer())
+    return await readChunks(request.body, limitBytes, alive)
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause
+    const sentence = 'The body ended before it was complete.'
+    throw new Failure<Refusal>('request-malformed', sentence, { cause })
+  }
+}
+
+async function readChunks(
+  body: ReadableStream<Uint8Array> | null,
+  limitBytes: number,
+  alive: () => void,
+): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const reader = body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return Buffer.concat(chunks)
+    alive()
+    length += value.byteLength
+    if (length > limitBytes) {
+      await reader.cancel()
+      throw tooLarge(limitBytes)
+    }
+    chunks.push(value)
+  }
+}
+
+function tooLarge(limitBytes: number): Failure<Refusal> {
+  return new Failure<Refusal>('body-too-large', String(limitBytes))
+}
