@@ -49,7 +49,7 @@ const store = await openStore(location, storeOptions)
 const nodes = new Nodes(location as PostgresLocation, requestDeadlines, () => {})
 const attempts = new Attempts(nodes, requestDeadlines.operationMs, randomBytes)
 const ways: Readonly<Record<string, Create>> = {
-  batched: (account, plant) => store.createPlant(account, plant),
+  batched: (account, plant) => store.plants.create(account, plant),
   single: (account, { id, name, tag, idempotencyKey }) =>
     attempts.write(statements.createPlants, [account, [id], [name], [tag], [idempotencyKey], [id]]),
 }

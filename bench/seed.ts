@@ -30,7 +30,7 @@ export async function seedTokens(path: string, accounts: number): Promise<readon
     // As if it had been used already: its first use in an hour is noted, which is a write.
     lastUsedAtMs: nowMs,
   })
-  await Promise.all(tokens.map((token, number) => store.issueToken(record(number), token.hash())))
+  await Promise.all(tokens.map((token, number) => store.tokens.issue(record(number), token.hash())))
   await store.close()
   return tokens.map((token) => token.reveal())
 }

@@ -37,9 +37,9 @@ async function ask(workload: Workload, n: number): Promise<void> {
   const id = BigInt(base + number)
   const done =
     step.kind === 'create'
-      ? (await store.createPlant(account, { id, ...seededPlant, idempotencyKey: null })) ===
+      ? (await store.plants.create(account, { id, ...seededPlant, idempotencyKey: null })) ===
         undefined
-      : await store.deletePlant(account, id)
+      : await store.plants.delete(account, id)
   if (!done) throw new Error(`${workload.name}: plant ${id} was not as it had to be`)
 }
 

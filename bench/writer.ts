@@ -47,7 +47,7 @@ async function measure(
   const create = async (): Promise<void> => {
     while (performance.now() < endMs) {
       created += 1
-      await store.createPlant('a', {
+      await store.plants.create('a', {
         id: BigInt(created),
         name: 'Monstera deliciosa',
         tag: 'indoor',

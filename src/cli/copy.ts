@@ -59,7 +59,7 @@ async function copyShowing(source: Store, target: Store, world: World): Promise<
     if (interrupted !== undefined) world.exit(exitCodes[signal])
     interrupted = new Interrupted(exitCodes[signal])
   })
-  const total = await source.countPlants()
+  const total = await source.kept.countPlants()
   let shown: { readonly phase: string; readonly progress: Progress } | undefined
   try {
     return await copyStore(source, target, {

@@ -68,7 +68,7 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
   const welcome = values['first-token']
     ? await firstToken(opened, service.url, store, world)
     : undefined
-  if (welcome === undefined && !(await opened.hasTokens()))
+  if (welcome === undefined && !(await opened.tokens.any()))
     log.note(`the store holds no token; issue one with: ${issuing}`)
   await log.flush()
   if (welcome !== undefined) world.print(welcome)
@@ -142,7 +142,12 @@ async function firstToken(
   world: World,
 ): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
-  const issued = await issueFirstToken(store, request, world.clock.wallMs(), world.randomBytes)
+  const issued = await issueFirstToken(
+    store.tokens,
+    request,
+    world.clock.wallMs(),
+    world.randomBytes,
+  )
   const issuing = commandToPaste(world, ['token', 'issue', '--account', request.account], location)
   if (issued === undefined)
     return `The store holds tokens already. Issue another for the same account with: ${issuing}`

@@ -21,7 +21,7 @@ export async function tokenIssue(
   const { account = '', label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(
-      opened,
+      opened.tokens,
       { account, label, scopes, lifetimeMs },
       world.clock.wallMs(),
       world.randomBytes,
@@ -40,7 +40,7 @@ export async function tokenList(
   world: World,
 ): Promise<number> {
   return withStore(values.store, 'of a command', world, async (opened) => {
-    const tokens = await opened.listTokens(values.account)
+    const tokens = await opened.tokens.list(values.account)
     const nowMs = world.clock.wallMs()
     if (values.json)
       world.print(
@@ -72,7 +72,7 @@ export async function tokenRevoke(
       `that is a token, not the id of one. The ids are shown by: ${listing}`,
     ])
   return withStore(values.store, 'of a request', world, async (opened) => {
-    const token = await opened.revokeToken(id, world.clock.wallMs())
+    const token = await opened.tokens.revoke(id, world.clock.wallMs())
     if (token === undefined) {
       world.tell(`plants: no token has the id ${quoted(id)}. All are shown by: ${listing}`)
       return 1

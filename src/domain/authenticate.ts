@@ -1,6 +1,6 @@
 // From a bearer token to the caller it stands for.
 import { Failure } from './failure.ts'
-import type { Store } from './store.ts'
+import type { Tokens } from './store.ts'
 import { isUsable, type Scope, type Token, tokenHashOf } from './token.ts'
 
 /** Who is asking: an account, reached through one of its tokens. */
@@ -14,19 +14,19 @@ const hourMs = 3_600_000
 /**
  * The caller behind a token's plain text. Unknown, malformed, expired or revoked: the same
  * refusal for all of them. The store is asked every time; how soon it knows of a revoked token is
- * its promise (`tokenDelayMs`).
+ * its promise (`delayMs`).
  */
 export async function authenticate(
-  store: Store,
+  tokens: Tokens,
   plainToken: string,
   nowMs: number,
 ): Promise<Caller> {
   const hash = tokenHashOf(plainToken)
-  const token = hash === undefined ? undefined : await store.findToken(hash)
+  const token = hash === undefined ? undefined : await tokens.find(hash)
   if (token === undefined || !isUsable(token, nowMs)) {
     throw new Failure('token-refused')
   }
-  noteUse(store, token, nowMs)
+  noteUse(tokens, token, nowMs)
   return { account: token.account, scopes: token.scopes }
 }
 
@@ -36,8 +36,8 @@ export function requireScope(caller: Caller, scope: Scope): void {
 }
 
 /** Writes the hour of a token's use, once an hour; no request waits for it or fails with it. */
-function noteUse(store: Store, token: Token, nowMs: number): void {
+function noteUse(tokens: Tokens, token: Token, nowMs: number): void {
   const usedAtMs = nowMs - (nowMs % hourMs)
   if (token.lastUsedAtMs !== null && token.lastUsedAtMs >= usedAtMs) return
-  store.noteTokenUse(token.id, usedAtMs).catch(() => {})
+  tokens.noteUse(token.id, usedAtMs).catch(() => {})
 }

@@ -1,10 +1,14 @@
 // Creating a plant: never an overwrite, and a retry that carries its key is no conflict.
 import { Failure } from './failure.ts'
 import type { KeptPlant, Plant } from './plant.ts'
-import type { Store } from './store.ts'
+import type { Plants } from './store.ts'
 
-export async function createPlant(store: Store, account: string, plant: KeptPlant): Promise<Plant> {
-  const existing = await store.createPlant(account, plant)
+export async function createPlant(
+  plants: Plants,
+  account: string,
+  plant: KeptPlant,
+): Promise<Plant> {
+  const existing = await plants.create(account, plant)
   if (existing !== undefined) refuseUnlessRetried(plant, existing)
   return plant
 }

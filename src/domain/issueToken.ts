@@ -1,5 +1,5 @@
 // Issuing a token: the one moment at which its plain text exists.
-import type { Store } from './store.ts'
+import type { Tokens } from './store.ts'
 import {
   type PlainToken,
   plainTokenFrom,
@@ -24,27 +24,27 @@ export interface IssuedToken {
 const tokenIdBytes = 6
 
 export async function issueToken(
-  store: Store,
+  tokens: Tokens,
   request: TokenRequest,
   nowMs: number,
   randomBytes: (count: number) => Uint8Array,
 ): Promise<IssuedToken> {
   const issued = newToken(request, nowMs, randomBytes)
-  await store.issueToken(issued.token, issued.plain.hash())
+  await tokens.issue(issued.token, issued.plain.hash())
   return issued
 }
 
 /**
- * Issues a token where the store holds none at all; otherwise does nothing and answers undefined.
+ * Issues a token if the store holds none at all; otherwise does nothing and answers undefined.
  */
 export async function issueFirstToken(
-  store: Store,
+  tokens: Tokens,
   request: TokenRequest,
   nowMs: number,
   randomBytes: (count: number) => Uint8Array,
 ): Promise<IssuedToken | undefined> {
   const issued = newToken(request, nowMs, randomBytes)
-  return (await store.issueFirstToken(issued.token, issued.plain.hash())) ? issued : undefined
+  return (await tokens.issueFirst(issued.token, issued.plain.hash())) ? issued : undefined
 }
 
 function newToken(

@@ -2,7 +2,7 @@
 // neither memory nor a snapshot is held for a slow reader.
 import { Failure } from './failure.ts'
 import type { IdentifiedPlant } from './plant.ts'
-import { type PlantRange, pageTextMax, type Store } from './store.ts'
+import { type PlantRange, type Plants, pageTextMax } from './store.ts'
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
@@ -48,7 +48,7 @@ export interface LargeSnapshot {
 }
 
 export async function listPlants(
-  store: Store,
+  plants: Plants,
   account: string,
   request: ListRequest,
   takeTurn: TakeTurn,
@@ -59,7 +59,7 @@ export async function listPlants(
   const small = await snapshot(smallTextMax)
   if (small !== undefined) return small
   const isLonger =
-    limit > pagePlants && (await store.nthPlantId(account, after, pagePlants + 1)) !== undefined
+    limit > pagePlants && (await plants.nthId(account, after, pagePlants + 1)) !== undefined
   return isLonger
     ? await walked()
     : {
@@ -68,20 +68,20 @@ export async function listPlants(
       }
 
   async function snapshot(textMax: number): Promise<Snapshot | Walk | undefined> {
-    const { plants, more } = await store.listPlants(account, { ...range, textMax })
-    if (!more) return { plants, next: undefined }
-    if (plants.length === limit) return { plants, next: plants.at(-1)?.id }
-    return plants.length === range.limit ? await walked() : undefined
+    const page = await plants.list(account, { ...range, textMax })
+    if (!page.more) return { plants: page.plants, next: undefined }
+    if (page.plants.length === limit) return { plants: page.plants, next: page.plants.at(-1)?.id }
+    return page.plants.length === range.limit ? await walked() : undefined
   }
 
   async function walked(): Promise<Walk> {
     const { upTo, next } =
       limit === Number.POSITIVE_INFINITY
         ? noEnd
-        : await limitEnd(store, account, after, limit, takeTurn)
+        : await limitEnd(plants, account, after, limit, takeTurn)
     return {
       pages: {
-        [Symbol.asyncIterator]: () => walk(store, account, { after, upTo, limit }, takeTurn),
+        [Symbol.asyncIterator]: () => walk(plants, account, { after, upTo, limit }, takeTurn),
       },
       next,
     }
@@ -102,7 +102,7 @@ const noEnd: LimitEnd = { upTo: undefined, next: undefined }
  * ahead of them.
  */
 async function limitEnd(
-  store: Store,
+  plants: Plants,
   account: string,
   after: bigint | undefined,
   limit: number,
@@ -110,11 +110,11 @@ async function limitEnd(
 ): Promise<LimitEnd> {
   let upTo = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
-    upTo = await store.nthPlantId(account, upTo, Math.min(pagePlants, limit - counted))
+    upTo = await plants.nthId(account, upTo, Math.min(pagePlants, limit - counted))
     if (upTo === undefined) return noEnd
     await takeTurn(walkPageTextMax)
   }
-  const following = await store.nthPlantId(account, upTo, 1)
+  const following = await plants.nthId(account, upTo, 1)
   return { upTo, next: following === undefined ? undefined : upTo }
 }
 
@@ -124,7 +124,7 @@ async function limitEnd(
  * list that silently leaves one out would be a lie.
  */
 async function* walk(
-  store: Store,
+  plants: Plants,
   account: string,
   range: Pick<PlantRange, 'after' | 'upTo' | 'limit'>,
   takeTurn: TakeTurn,
@@ -134,7 +134,7 @@ async function* walk(
   // No page is kept in a variable, so that none stays in memory while its reader stands still.
   const nextPage = async (): Promise<readonly IdentifiedPlant[]> => {
     const limit = Math.min(left, walkPagePlants)
-    const page = await store.listPlants(account, {
+    const page = await plants.list(account, {
       after,
       upTo: range.upTo,
       limit,

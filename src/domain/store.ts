@@ -40,79 +40,16 @@ export interface TokenRange {
 }
 
 /**
- * Every operation is one atomic step on one account, and fails in one of two ways only: with
- * `store-unavailable`, when it did nothing, or, for a write, with `outcome-unknown`.
+ * Every operation of a store is one atomic step on one account, and fails in one of two ways only:
+ * with `store-unavailable`, when it did nothing, or, for a write, with `outcome-unknown`.
  *
  * A write that has returned is durable: it survives the death of the process and of the machine.
  * A read that starts after a write has returned sees it. Accounts never touch one another.
  */
 export interface Store {
-  /**
-   * Keeps a plant. Where the account already holds the id nothing changes, and the answer is the
-   * plant that is there; otherwise it is undefined. Of several creators of one id exactly one
-   * gets undefined. An id is free again once its plant is deleted.
-   */
-  createPlant(account: string, plant: KeptPlant): Promise<KeptPlant | undefined>
-
-  /**
-   * Removes a plant; says whether it was there. Of several removers of one plant exactly one gets
-   * true.
-   */
-  deletePlant(account: string, id: bigint): Promise<boolean>
-
-  /**
-   * The first plants of a range, as one snapshot. A page may end early, with `more` set, where
-   * its text exceeds the bound; it then holds at least one.
-   */
-  listPlants(account: string, range: PlantRange): Answer<Page>
-
-  /** As `listPlants`, with all that is kept of each plant: to copy them into another store. */
-  keptPlants(account: string, range: PlantRange): Answer<Page<KeptPlant>>
-
-  /** How many plants the store holds, over all accounts. */
-  countPlants(): Answer<number>
-
-  /**
-   * The id of the n-th plant of an account above `after`, counting from 1, or undefined where there
-   * are fewer.
-   */
-  nthPlantId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
-
-  /** Keeps a token's record under its hash. */
-  issueToken(token: Token, hash: TokenHash): Promise<void>
-
-  /** As `issueToken`, but only where the store holds no token at all; says whether it did. */
-  issueFirstToken(token: Token, hash: TokenHash): Promise<boolean>
-
-  /**
-   * The token under a hash, usable or not. A token is found as soon as it is issued; what any
-   * process has changed of it since is seen after `tokenDelayMs` at the latest.
-   */
-  findToken(hash: TokenHash): Answer<Token | undefined>
-
-  /** How long a revoked token may still be found as it was before. 0: not at all. */
-  readonly tokenDelayMs: number
-
-  /** All tokens, of one account or of all, oldest first. */
-  listTokens(account?: string): Answer<readonly Token[]>
-
-  /**
-   * The first tokens of a range, in the order of their hashes: to copy them. Every account that has
-   * plants has a token.
-   */
-  keptTokens(range: TokenRange): Answer<readonly KeptToken[]>
-
-  /** Whether the store holds a token at all. */
-  hasTokens(): Answer<boolean>
-
-  /**
-   * Marks a token as revoked and answers its record; undefined where there is none. A second time
-   * changes nothing.
-   */
-  revokeToken(id: string, nowMs: number): Promise<Token | undefined>
-
-  /** Notes when a token was last used. */
-  noteTokenUse(id: string, usedAtMs: number): Promise<void>
+  readonly plants: Plants
+  readonly tokens: Tokens
+  readonly kept: Copyable
 
   /**
    * Returns once the store has shown that it can be read and would take a write; nothing is written
@@ -125,6 +62,80 @@ export interface Store {
    * the first.
    */
   close(): Promise<void>
+}
+
+export interface Plants {
+  /**
+   * Keeps a plant. If the account already holds the id nothing changes, and the answer is the
+   * plant that is there; otherwise it is undefined. Of several creators of one id exactly one
+   * gets undefined. An id is free again once its plant is deleted.
+   */
+  create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined>
+
+  /**
+   * Removes a plant; says whether it was there. Of several removers of one plant exactly one gets
+   * true.
+   */
+  delete(account: string, id: bigint): Promise<boolean>
+
+  /**
+   * The first plants of a range, as one snapshot. A page may end early, with `more` set, if its
+   * text exceeds the bound; it then holds at least one.
+   */
+  list(account: string, range: PlantRange): Answer<Page>
+
+  /**
+   * The id of the n-th plant of an account above `after`, counting from 1, or undefined if there
+   * are fewer.
+   */
+  nthId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
+}
+
+export interface Tokens {
+  /** How long a revoked token may still be found as it was before. 0: not at all. */
+  readonly delayMs: number
+
+  /** Keeps a token's record under its hash. */
+  issue(token: Token, hash: TokenHash): Promise<void>
+
+  /** As `issue`, but only if the store holds no token at all; says whether it did. */
+  issueFirst(token: Token, hash: TokenHash): Promise<boolean>
+
+  /**
+   * The token under a hash, usable or not. A token is found as soon as it is issued; what any
+   * process has changed of it since is seen after `delayMs` at the latest.
+   */
+  find(hash: TokenHash): Answer<Token | undefined>
+
+  /** All tokens, of one account or of all, oldest first. */
+  list(account?: string): Answer<readonly Token[]>
+
+  /** Whether the store holds a token at all. */
+  any(): Answer<boolean>
+
+  /**
+   * Marks a token as revoked and answers its record; undefined if there is none. A second time
+   * changes nothing.
+   */
+  revoke(id: string, nowMs: number): Promise<Token | undefined>
+
+  /** Notes when a token was last used. */
+  noteUse(id: string, usedAtMs: number): Promise<void>
+}
+
+/** All that a store keeps, to copy it into another one. */
+export interface Copyable {
+  /** As `list` of `Plants`, with all that is kept of each plant. */
+  plants(account: string, range: PlantRange): Answer<Page<KeptPlant>>
+
+  /** How many plants the store holds, over all accounts. */
+  countPlants(): Answer<number>
+
+  /**
+   * The first tokens of a range, in the order of their hashes. Every account that has plants has a
+   * token.
+   */
+  tokens(range: TokenRange): Answer<readonly KeptToken[]>
 }
 
 /** What a page may hold in memory, whatever its plants weigh. */

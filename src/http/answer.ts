@@ -102,7 +102,7 @@ function beginEntry(
 function identified({ headers }: Request, { store, turn, clock }: Context): Promise<Caller> {
   const authorization = headers.get('authorization')
   return turn.share(`caller ${authorization}`, async () =>
-    authenticate(store, bearerToken(authorization), clock.wallMs()),
+    authenticate(store.tokens, bearerToken(authorization), clock.wallMs()),
   )
 }
 

@@ -50,7 +50,10 @@ type Handlers = { readonly [Id in OperationId]: (handled: Handled<Id>) => Reply 
 export const handlers: Handlers = {
   async createPlant({ context, caller, input }) {
     const plant = { ...input.body, idempotencyKey: input.idempotencyKey ?? null }
-    return json('createPlant', plantJson(await createPlant(context.store, caller.account, plant)))
+    return json(
+      'createPlant',
+      plantJson(await createPlant(context.store.plants, caller.account, plant)),
+    )
   },
 
   async listPlants(handled) {
@@ -59,7 +62,12 @@ export const handlers: Handlers = {
     const listed = await context.turn.share(
       `list ${limit} ${after} ${caller.account}`,
       async () => {
-        const list = await listPlants(context.store, caller.account, input, context.pace.turn)
+        const list = await listPlants(
+          context.store.plants,
+          caller.account,
+          input,
+          context.pace.turn,
+        )
         return 'read' in list ? list : listReply(list, limit)
       },
     )
@@ -67,7 +75,7 @@ export const handlers: Handlers = {
   },
 
   async deletePlant({ context, caller, input }) {
-    await deletePlant(context.store, caller.account, input.id)
+    await deletePlant(context.store.plants, caller.account, input.id)
     return { status: operations.deletePlant.success.status, headers: bareHeaders, body: null }
   },
 

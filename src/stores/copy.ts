@@ -42,7 +42,7 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
     const verified = await verifyAccount(from, to, account, options)
     plants += verified
   })
-  const held = await from.countPlants()
+  const held = await from.kept.countPlants()
   if (held !== plants)
     throw new Refused(
       `The store to copy from holds ${held} plants, of which ${plants} were found through its tokens; is it still written to?`,
@@ -60,11 +60,11 @@ async function copyTokens(
   let after: TokenHash | undefined
   for (;;) {
     goOn()
-    const page = await from.keptTokens({ after, limit: pageTokens })
+    const page = await from.kept.tokens({ after, limit: pageTokens })
     const upTo = page.at(-1)?.hash
     if (upTo === undefined) return { tokens, accounts }
-    const missing = missingTokens(page, await to.keptTokens({ after, upTo, limit: pageTokens }))
-    await Promise.all(missing.map((token) => to.issueToken(token, token.hash)))
+    const missing = missingTokens(page, await to.kept.tokens({ after, upTo, limit: pageTokens }))
+    await Promise.all(missing.map((token) => to.tokens.issue(token, token.hash)))
     for (const { account } of page) accounts.add(account)
     tokens += page.length
     after = upTo
@@ -124,7 +124,7 @@ async function copyAccount(
     after = upTo
     progress('copying', plants.length)
   }
-  const { plants } = await to.keptPlants(account, { after, limit: 1 })
+  const { plants } = await to.kept.plants(account, { after, limit: 1 })
   for (const { id } of plants) throw notInSource(account, id)
 }
 
@@ -151,7 +151,7 @@ async function missingIn(
 }
 
 async function create(to: Store, account: string, plant: KeptPlant): Promise<void> {
-  const present = await to.createPlant(account, plant)
+  const present = await to.plants.create(account, plant)
   if (present !== undefined && textOfPlant(present) !== textOfPlant(plant))
     throw differs(account, plant.id)
 }
@@ -217,7 +217,7 @@ async function* pages(
 ): AsyncGenerator<readonly KeptPlant[]> {
   let after = start
   for (;;) {
-    const page: Page<KeptPlant> = await store.keptPlants(account, {
+    const page: Page<KeptPlant> = await store.kept.plants(account, {
       after,
       upTo,
       limit: pagePlants,

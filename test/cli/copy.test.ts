@@ -44,10 +44,10 @@ async function withStore<Value>(
 function fill(url: string, account: string, plants: readonly KeptPlant[]): Promise<string> {
   return withStore(url, async (store) => {
     const request = { account, label: 'ä "x"', scopes, lifetimeMs: 3_600_000 }
-    const { plain } = await issueToken(store, request, Date.now(), randomBytes)
+    const { plain } = await issueToken(store.tokens, request, Date.now(), randomBytes)
     for (let begun = 0; begun < plants.length; begun += 1000)
       await Promise.all(
-        plants.slice(begun, begun + 1000).map((plant) => store.createPlant(account, plant)),
+        plants.slice(begun, begun + 1000).map((plant) => store.plants.create(account, plant)),
       )
     return plain.reveal()
   })
@@ -56,13 +56,13 @@ function fill(url: string, account: string, plants: readonly KeptPlant[]): Promi
 /** All that a store keeps of these accounts. */
 function contentOf(url: string, accounts: readonly string[]): Promise<unknown> {
   return withStore(url, async (store) => ({
-    tokens: (await store.keptTokens({ limit: 100 })).map((token) => ({
+    tokens: (await store.kept.tokens({ limit: 100 })).map((token) => ({
       ...token,
       hash: Buffer.from(token.hash).toString('hex'),
     })),
     plants: await Promise.all(
       accounts.map(async (account) =>
-        (await store.keptPlants(account, { limit: 5000 })).plants.map((plant) => ({ ...plant })),
+        (await store.kept.plants(account, { limit: 5000 })).plants.map((plant) => ({ ...plant })),
       ),
     ),
   }))
@@ -93,9 +93,9 @@ describe('plants copy', () => {
     )
     await fill(file, accounts[2] ?? '', [])
     const [revoked] = await withStore(file, (store) =>
-      Promise.resolve(store.listTokens(accounts[2])),
+      Promise.resolve(store.tokens.list(accounts[2])),
     )
-    await withStore(file, (store) => store.revokeToken(revoked?.id ?? '', 5))
+    await withStore(file, (store) => store.tokens.revoke(revoked?.id ?? '', 5))
 
     const there = await copy(file, database)
     expect([there.code, there.out]).toEqual([
@@ -137,7 +137,7 @@ describe('plants copy', () => {
       )
       const copying = start(['copy', '--from', file, '--to', database], folder())
       const copied = (): Promise<number> =>
-        withStore(database, async (store) => store.countPlants())
+        withStore(database, async (store) => store.kept.countPlants())
       while ((await copied()) < 2000) await Bun.sleep(10)
       copying.process.kill(signal)
       const { code, err } = await copying.finished

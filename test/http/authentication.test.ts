@@ -48,8 +48,8 @@ describe('a token that is not valid', () => {
         await service.tokenFor('b', { lifetimeMs: 1000 }),
         await service.tokenFor('c'),
       ]
-      const [ofRevoked] = await service.store.listTokens('c')
-      await service.store.revokeToken(ofRevoked?.id ?? '', service.clock.nowMs)
+      const [ofRevoked] = await service.store.tokens.list('c')
+      await service.store.tokens.revoke(ofRevoked?.id ?? '', service.clock.nowMs)
       service.clock.nowMs += 1000
       let unknown = ''
       await withService(async (foreign) => {
@@ -95,12 +95,12 @@ describe('a token that is not valid', () => {
   test('is found by its check without asking the store', () =>
     withService(async (service) => {
       const good = await service.tokenFor('a')
-      const store = service.store as unknown as { findToken: (hash: Uint8Array) => unknown }
+      const { tokens } = service.store
       const asked: Uint8Array[] = []
-      const findToken = store.findToken.bind(store)
-      store.findToken = (hash) => {
+      const find = tokens.find.bind(tokens)
+      tokens.find = (hash) => {
         asked.push(hash)
-        return findToken(hash)
+        return find(hash)
       }
       const typo = good.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
       expect((await service.call('GET', '/plants', { token: typo })).status).toBe(401)
@@ -148,9 +148,9 @@ describe('a valid token', () => {
       const other = await openStore(service.location, storeOptions)
       for (let round = 0; round < 20; round += 1)
         expect((await service.call('GET', '/plants', { token })).status).toBe(200)
-      const [record] = await other.listTokens('a')
-      await other.revokeToken(record?.id ?? '', Date.now())
-      await Bun.sleep(service.store.tokenDelayMs)
+      const [record] = await other.tokens.list('a')
+      await other.tokens.revoke(record?.id ?? '', Date.now())
+      await Bun.sleep(service.store.tokens.delayMs)
       expect((await service.call('GET', '/plants', { token })).status).toBe(401)
       await other.close()
     }))
@@ -184,7 +184,7 @@ describe('a valid token', () => {
     withService(async (service) => {
       const token = await service.tokenFor('a')
       const lastUse = async (): Promise<number | null | undefined> =>
-        (await service.store.listTokens('a'))[0]?.lastUsedAtMs
+        (await service.store.tokens.list('a'))[0]?.lastUsedAtMs
       expect(await lastUse()).toBeNull()
       service.clock.nowMs = Date.UTC(2030, 0, 1, 12, 34, 56)
       await service.call('GET', '/plants', { token })

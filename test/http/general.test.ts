@@ -399,8 +399,9 @@ describe('the log', () => {
   test('tells of an outage once when it begins and once, with a count, when it has ended', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const { listPlants } = service.store
-      Object.defineProperty(service.store, 'listPlants', {
+      const { plants } = service.store
+      const { list } = plants
+      Object.defineProperty(plants, 'list', {
         configurable: true,
         value: () => {
           throw nothingDone(new Error('the disk is gone'))
@@ -412,7 +413,7 @@ describe('the log', () => {
       expect(told()).toEqual([
         expect.stringMatching(/^warn .*reads began to fail".*the disk is gone/s),
       ])
-      Object.defineProperty(service.store, 'listPlants', { value: listPlants })
+      Object.defineProperty(plants, 'list', { value: list })
       // A success right after a failure may be one of a few while the outage goes on.
       expect((await service.call('GET', '/plants', { token })).status).toBe(200)
       expect(told()).toHaveLength(1)

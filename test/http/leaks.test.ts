@@ -7,8 +7,8 @@ const inside =
   /sqlite|select|insert|database|\bat .*\.ts|node_modules|\/(?:home|root|tmp|work|usr)\/|ENOENT|errno|Error:|undefined|\[object|secret/i
 
 /** Makes one operation of a real store fail, as a defect or a broken disk would. */
-function sabotage(store: Store, operation: keyof Store): void {
-  Object.defineProperty(store, operation, {
+function sabotage<Part extends object>(part: Part, operation: keyof Part): void {
+  Object.defineProperty(part, operation, {
     value: () => {
       throw new TypeError('SQLITE_CORRUPT: secret select * from tokens at /root/secret.ts:1')
     },
@@ -17,17 +17,17 @@ function sabotage(store: Store, operation: keyof Store): void {
 
 describe('a defect', () => {
   test.each([
-    ['createPlant', 'POST', '/plants'],
-    ['listPlants', 'GET', '/plants'],
-    ['deletePlant', 'DELETE', '/plants/1'],
-    ['findToken', 'GET', '/plants'],
-    ['ready', 'GET', '/readyz'],
+    ['a create', 'POST', '/plants', ({ plants }: Store) => sabotage(plants, 'create')],
+    ['a list', 'GET', '/plants', ({ plants }: Store) => sabotage(plants, 'list')],
+    ['a delete', 'DELETE', '/plants/1', ({ plants }: Store) => sabotage(plants, 'delete')],
+    ['the search for a token', 'GET', '/plants', ({ tokens }: Store) => sabotage(tokens, 'find')],
+    ['the readiness', 'GET', '/readyz', (store: Store) => sabotage(store, 'ready')],
   ] as const)(
     'in %s gets 500, says nothing, and is logged once with its cause',
-    (operation, method, target) =>
+    (_, method, target, sabotageIn) =>
       withService(async (service) => {
         const token = await service.tokenFor('a')
-        sabotage(service.store, operation)
+        sabotageIn(service.store)
         const answer = await service.call(method, target, {
           token,
           body: method === 'POST' ? '{"id":1,"name":"x"}' : undefined,

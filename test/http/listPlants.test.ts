@@ -357,13 +357,13 @@ describe('a long list with a limit, while others write', () => {
         token,
         range(1, 3000).map((n) => n * 10),
       )
-      const store = service.store as unknown as { nthPlantId: (...of: unknown[]) => unknown }
-      const nthPlantId = store.nthPlantId.bind(store)
+      const { plants } = service.store
+      const nthId = plants.nthId.bind(plants)
       // Once the end of the list is settled, a plant is created before it.
-      store.nthPlantId = async (...of) => {
-        const found = nthPlantId(...of)
+      plants.nthId = async (...of) => {
+        const found = nthId(...of)
         if (of[2] === 1)
-          await service.store.createPlant('a', {
+          await plants.create('a', {
             id: 15_001n,
             name: 'late',
             tag: null,

@@ -53,7 +53,7 @@ async function newToken(
   account: string,
 ): Promise<{ readonly id: string; readonly text: string }> {
   const { token, plain } = await issueToken(
-    store,
+    store.tokens,
     { account, label: '', scopes, lifetimeMs: null },
     Date.now(),
     randomBytes,
@@ -146,7 +146,7 @@ describe('beside many readers of the same list', () => {
       for (const { id, text } of tokens) {
         use(text)
         for (let read = 0; read < 3; read += 1) await answerOnNewConnection(url, text)
-        await store.revokeToken(id, Date.now())
+        await store.tokens.revoke(id, Date.now())
         if (!(await answerOnNewConnection(url, text)).startsWith('HTTP/1.1 401 ')) accepted += 1
       }
     })

@@ -39,7 +39,7 @@ const issue = fc.tuple(account, fc.boolean()).map(
         scopes: mayWrite ? ['plants:read', 'plants:write'] : ['plants:read'],
       })
       const known = new Set(model.tokens.map((token) => token.id))
-      const record = (await service.store.listTokens(of)).find((token) => !known.has(token.id))
+      const record = (await service.store.tokens.list(of)).find((token) => !known.has(token.id))
       model.tokens.push({ text, id: record?.id ?? '', account: of, mayWrite, usable: true })
     },
 )
@@ -49,7 +49,7 @@ const revoke = pick.map(
     async (model, service) => {
       const token = model.tokens[n % model.tokens.length]
       if (token === undefined) return
-      await service.store.revokeToken(token.id, service.clock.nowMs)
+      await service.store.tokens.revoke(token.id, service.clock.nowMs)
       token.usable = false
     },
 )

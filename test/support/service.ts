@@ -101,7 +101,9 @@ export async function startTestService(
         scopes: options.scopes ?? scopes,
         lifetimeMs: options.lifetimeMs ?? null,
       }
-      return (await issueToken(service.store, request, clock.nowMs, randomBytes)).plain.reveal()
+      return (
+        await issueToken(service.store.tokens, request, clock.nowMs, randomBytes)
+      ).plain.reveal()
     },
     call: (method, target, options) => call(service.url, method, target, options),
   }

@@ -43,7 +43,7 @@ describe('the file of an embedded store', () => {
   test('is readable by its owner alone, as is its log', async () => {
     const path = newPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
+    await store.plants.create('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
     for (const file of [path, `${path}-wal`, `${path}-shm`])
       expect(statSync(file).mode & 0o777).toBe(0o600)
     await store.close()
@@ -67,7 +67,7 @@ describe('the file of an embedded store', () => {
     const { issueToken } = await import('../../../src/domain/issueToken.ts')
     const { randomBytes } = await import('node:crypto')
     const { plain } = await issueToken(
-      store,
+      store.tokens,
       { account: 'a', label: '', scopes: ['plants:read'], lifetimeMs: null },
       Date.now(),
       randomBytes,
@@ -94,8 +94,8 @@ describe('opening', () => {
     )
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
     for (const [n, store] of stores.entries())
-      await store.createPlant('a', { id: BigInt(n), name: 'x', tag: null, idempotencyKey: null })
-    expect((await stores[0]?.listPlants('a', { limit: 10 }))?.plants).toHaveLength(8)
+      await store.plants.create('a', { id: BigInt(n), name: 'x', tag: null, idempotencyKey: null })
+    expect((await stores[0]?.plants.list('a', { limit: 10 }))?.plants).toHaveLength(8)
     for (const store of stores) await store.close()
   })
 
@@ -126,11 +126,11 @@ describe('opening', () => {
     process.chdir(folder)
     try {
       const store = await openSqliteStore(name, { use: 'create' })
-      await store.createPlant('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
+      await store.plants.create('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
       await store.close()
       expect(statSync(name).mode & 0o777).toBe(0o600)
       const again = await openSqliteStore(name, { use: 'existing' })
-      expect((await again.listPlants('a', { limit: 1 })).plants).toHaveLength(1)
+      expect((await again.plants.list('a', { limit: 1 })).plants).toHaveLength(1)
       await again.close()
     } finally {
       process.chdir(home)
@@ -352,7 +352,7 @@ describe('a file that leaves its place while the store is open', () => {
     const acknowledged: bigint[] = []
     const refusals: unknown[] = []
     for (let id = from; id < from + 5n; id += 1n) {
-      await store.createPlant('a', plant(id)).then(
+      await store.plants.create('a', plant(id)).then(
         () => acknowledged.push(id),
         (error) => refusals.push(error),
       )
@@ -400,7 +400,7 @@ describe('a file that leaves its place while the store is open', () => {
     async (_what, make, ending, lose) => {
       const { path, real } = make()
       const store = await openSqliteStore(path, { use: 'create' })
-      await store.createPlant('a', plant(1n))
+      await store.plants.create('a', plant(1n))
       const file = real + ending
       lose(file)
       const { acknowledged, refusals } = await createsOn(store, 10n)
@@ -419,7 +419,7 @@ describe('a file that leaves its place while the store is open', () => {
       expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
       await store.close()
       const again = await openSqliteStore(path, { use: 'existing' })
-      const ids = (await again.listPlants('a', { limit: 20 })).plants.map(({ id }) => id)
+      const ids = (await again.plants.list('a', { limit: 20 })).plants.map(({ id }) => id)
       // What became of 10 was said to be unknown.
       expect(ids.filter((id) => id !== 10n)).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
       await again.close()
@@ -431,7 +431,7 @@ describe('a file that leaves its place while the store is open', () => {
     async (what) => {
       const { path, real } = linkedPath()
       const store = await openSqliteStore(path, { use: 'create' })
-      await store.createPlant('a', plant(1n))
+      await store.plants.create('a', plant(1n))
       renameSync(what === 'link' ? path : real, `${real}.moved`)
       if (what === 'real file') rmSync(path)
       symlinkSync(
@@ -446,7 +446,7 @@ describe('a file that leaves its place while the store is open', () => {
   test('is not made again by the start that follows, though several links lead to where it was', async () => {
     const { path, real } = linkedPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    await store.createPlant('a', plant(1n))
+    await store.plants.create('a', plant(1n))
     renameSync(real, `${real}.moved`)
     await store.close()
     expect(await refusalOf(path)).toContain(
@@ -458,7 +458,7 @@ describe('a file that leaves its place while the store is open', () => {
   test('closes without an error if it became a link to itself', async () => {
     const { path } = plainPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    await store.createPlant('a', plant(1n))
+    await store.plants.create('a', plant(1n))
     loop(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
     await store.close()
@@ -468,7 +468,7 @@ describe('a file that leaves its place while the store is open', () => {
   test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {
     const path = newPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    await store.createPlant('a', plant(1n))
+    await store.plants.create('a', plant(1n))
     rmSync(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
     await store.close()
@@ -479,10 +479,10 @@ describe('a file that leaves its place while the store is open', () => {
   test('does not take the log of the file that replaced it along when it closes', async () => {
     const path = newPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    await store.createPlant('a', plant(1n))
+    await store.plants.create('a', plant(1n))
     for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file)
     const next = await openSqliteStore(path, { use: 'create' })
-    await next.createPlant('a', plant(2n))
+    await next.plants.create('a', plant(2n))
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
     await store.close()
     expect(existsSync(`${path}-wal`)).toBe(true)
@@ -501,8 +501,8 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
       const acknowledged: bigint[] = []
       let failure: unknown
       for (let id = 0n; id < 100n && failure === undefined; id += 1n) {
-        await store
-          .createPlant('a', { id, name: 'n'.repeat(100_000), tag: null, idempotencyKey: null })
+        await store.plants
+          .create('a', { id, name: 'n'.repeat(100_000), tag: null, idempotencyKey: null })
           .then(
             () => acknowledged.push(id),
             (error) => {
@@ -511,7 +511,7 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
           )
       }
       expect(failure).toMatchObject({ refusal: 'store-unavailable' })
-      expect((await store.listPlants('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(
+      expect((await store.plants.list('a', { limit: 1000 })).plants.map(({ id }) => id)).toEqual(
         acknowledged,
       )
       // The last bytes too; then small writes fail as soon as the log has used up what it was given
@@ -520,8 +520,8 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
         execFileSync('dd', ['if=/dev/zero', `of=${disk}/rest`, 'bs=1k'], { stdio: 'ignore' }),
       ).toThrow()
       for (let id = 1000n; id < 2000n && failure !== undefined; id += 1n) {
-        await store
-          .createPlant('b', { id, name: 'x', tag: null, idempotencyKey: null })
+        await store.plants
+          .create('b', { id, name: 'x', tag: null, idempotencyKey: null })
           .catch(() => {
             failure = undefined
           })
@@ -534,7 +534,7 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
       // Without any client that writes.
       await untilReady(store)
       expect(
-        await store.createPlant('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null }),
+        await store.plants.create('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null }),
       ).toBeUndefined()
     } finally {
       await store.close()

@@ -74,7 +74,7 @@ const overflow = (table: string): string =>
   `dbstat where name = '${table}' and pagetype = 'overflow'`
 
 async function keptOf(store: Store, account: string): Promise<KeptPlant[]> {
-  return (await store.keptPlants(account, { limit: 1000 })).plants.map((each) => ({ ...each }))
+  return (await store.kept.plants(account, { limit: 1000 })).plants.map((each) => ({ ...each }))
 }
 
 describe('long texts', () => {
@@ -82,7 +82,7 @@ describe('long texts', () => {
     const path = newPath()
     await withStore(path, async (store) => {
       for (const account of ['a', 'x'.repeat(255)])
-        for (const each of plants) await store.createPlant(account, each)
+        for (const each of plants) await store.plants.create(account, each)
     })
     expect(count(path, overflow('plants'))).toBe(0)
     expect(count(path, overflow('long_texts'))).toBeGreaterThan(500)
@@ -92,7 +92,7 @@ describe('long texts', () => {
     const path = newPath()
     await withStore(path, async (store) => {
       for (const each of plants)
-        await store.createPlant('\ud83c\udf35'.repeat(255), {
+        await store.plants.create('\ud83c\udf35'.repeat(255), {
           ...each,
           idempotencyKey: 'k'.repeat(255),
         })
@@ -104,19 +104,19 @@ describe('long texts', () => {
     const path = newPath()
     await withStore(path, async (store) => {
       const creates = plants.flatMap((each) => [
-        store.createPlant('a', each),
-        store.createPlant('a', plant(Number(each.id), 2000)),
+        store.plants.create('a', each),
+        store.plants.create('a', plant(Number(each.id), 2000)),
       ])
       const answers = await Promise.all(creates)
       expect(answers.filter((answer) => answer === undefined)).toHaveLength(plants.length)
       expect(count(path, 'long_texts')).toBe(longOnes)
-      for (const { id } of plants.slice(2)) expect(await store.deletePlant('a', id)).toBe(true)
+      for (const { id } of plants.slice(2)) expect(await store.plants.delete('a', id)).toBe(true)
       expect(count(path, 'long_texts')).toBe(1)
       expect(await keptOf(store, 'a')).toEqual(plants.slice(0, 2))
       await Promise.all([
-        store.deletePlant('a', 1n),
-        store.createPlant('a', plant(1, 3000)),
-        store.deletePlant('a', 1n),
+        store.plants.delete('a', 1n),
+        store.plants.create('a', plant(1, 3000)),
+        store.plants.delete('a', 1n),
       ])
       expect(count(path, 'long_texts')).toBe(0)
     })
@@ -189,15 +189,15 @@ describe('a file of the version before', () => {
       await withStore(path, async (store) => {
         for (const account of accounts)
           expect(await keptOf(store, account)).toEqual(oldPlants(account))
-        expect(await store.countPlants()).toBe(accounts.length * plants.length)
+        expect(await store.kept.countPlants()).toBe(accounts.length * plants.length)
       })
       // "a " makes a long one of the plant that is just short.
       expect(count(path, 'long_texts')).toBe(accounts.length * (longOnes + 1))
       expect(count(path, overflow('plants'))).toBe(0)
     }
     await withStore(path, async (store) => {
-      expect(await store.createPlant('B', plant(1000, 2000))).toBeUndefined()
-      for (const { id } of plants) expect(await store.deletePlant('a', id)).toBe(true)
+      expect(await store.plants.create('B', plant(1000, 2000))).toBeUndefined()
+      for (const { id } of plants) expect(await store.plants.delete('a', id)).toBe(true)
       expect(await keptOf(store, 'B')).toEqual([...oldPlants('B'), plant(1000, 2000)])
       expect(await keptOf(store, 'ä')).toEqual(oldPlants('ä'))
     })

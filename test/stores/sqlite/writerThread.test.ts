@@ -28,7 +28,7 @@ describe('the writer', () => {
     expect(warnings).toEqual([[expect.stringContaining('a new one takes over'), expect.any(Error)]])
     await writer.close()
     const store = await openSqliteStore(path, { use: 'existing' })
-    expect((await store.listPlants('a', { limit: 2 })).plants).toHaveLength(1)
+    expect((await store.plants.list('a', { limit: 2 })).plants).toHaveLength(1)
     await store.close()
   })
 
