@@ -7,10 +7,10 @@ import { LongAnswers } from './http/longAnswers.ts'
 import { Pace } from './http/pace.ts'
 import { loadPages } from './http/pages.ts'
 import { listen } from './http/server.ts'
-import { Turn } from './http/turn.ts'
 import type { Log } from './log.ts'
 import type { StoreLocation } from './stores/location.ts'
 import { openStore } from './stores/open.ts'
+import { sharingReads } from './stores/sharing.ts'
 
 export interface ServiceOptions {
   readonly host: string
@@ -62,11 +62,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping = false
   const pace = new Pace()
   answer = answerer({
-    store,
+    store: sharingReads(store, setImmediate),
     log,
     limits,
     pages,
-    turn: new Turn(),
     pace,
     longAnswers: new LongAnswers(limits.waitingBytesMax, pace, clock),
     clock,

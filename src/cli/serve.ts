@@ -1,7 +1,7 @@
 // The command that serves: from its settings to a clean end.
 
 import type { Clock } from '../clock.ts'
-import { issueFirstToken } from '../domain/issueToken.ts'
+import { issueFirstToken } from '../domain/access.ts'
 import type { Store } from '../domain/store.ts'
 import { scopes } from '../domain/token.ts'
 import { type Log, openLog } from '../log.ts'

@@ -2,7 +2,7 @@
 // store says.
 
 import { dateOf } from '../clock.ts'
-import { issueToken } from '../domain/issueToken.ts'
+import { issueToken } from '../domain/access.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import { printable } from '../log.ts'

@@ -3,7 +3,7 @@
 import type { JsonValue } from '../contract/json.ts'
 import { type OperationId, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
-import { authenticate, type Caller, requireScope } from '../domain/authenticate.ts'
+import { authenticate, requireScope } from '../domain/access.ts'
 import type { Failure } from '../domain/failure.ts'
 import { type Scope, withoutTokens } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
@@ -27,7 +27,14 @@ export function answerer(context: Context): Answer {
       route = match(request)
       entry.route = route.operation.path
       const { access, body } = route.operation
-      const caller = access === 'public' ? undefined : await identified(request, context)
+      const caller =
+        access === 'public'
+          ? undefined
+          : await authenticate(
+              context.store.tokens,
+              bearerToken(request.headers.get('authorization')),
+              context.clock.wallMs(),
+            )
       entry.account = caller?.account
       if (caller !== undefined) requireScope(caller, access as Scope)
       const json = body === undefined ? undefined : await readJson(request, context, connections)
@@ -42,18 +49,16 @@ export function answerer(context: Context): Answer {
       logCause(failure)
       reply = refuse(failure)
     }
+    // A connection also ends with the answer if the service is stopping.
     const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
-    return respond(
-      request,
-      withOwnHeaders(reply, entry, closing),
-      context.longAnswers,
-      connections,
-      (ending) => {
-        if (ending.cause !== undefined) logCause(asFailure(ending.cause))
-        const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
-        if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
-      },
-    )
+    const response = respond(request, reply, context.longAnswers, connections, (ending) => {
+      if (ending.cause !== undefined) logCause(asFailure(ending.cause))
+      const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
+      if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
+    })
+    response.headers.set('x-request-id', entry.requestId)
+    if (closing) response.headers.set('connection', 'close')
+    return response
 
     /** Logs what the caller is not told: the defect or the outage behind a refusal. */
     function logCause({ refusal, message, cause }: Failure<Refusal>): void {
@@ -99,13 +104,6 @@ function beginEntry(
   }
 }
 
-function identified({ headers }: Request, { store, turn, clock }: Context): Promise<Caller> {
-  const authorization = headers.get('authorization')
-  return turn.share(`caller ${authorization}`, async () =>
-    authenticate(store.tokens, bearerToken(authorization), clock.wallMs()),
-  )
-}
-
 function readJson(
   request: Request,
   { limits, pace }: Context,
@@ -131,14 +129,6 @@ function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limi
   return declared === null
     ? headers.get('transfer-encoding') !== null
     : Number(declared) > bodyBytesMax
-}
-
-/** `closing` says that the connection ends with this answer. */
-function withOwnHeaders(reply: Reply, { requestId }: RequestEntry, closing: boolean): Reply {
-  const own = new Headers(reply.headers as Headers)
-  own.set('x-request-id', requestId)
-  if (closing) own.set('connection', 'close')
-  return { ...reply, headers: own }
 }
 
 function sentRequestId(headers: Headers): string | undefined {

@@ -6,7 +6,6 @@ import type { Log } from '../log.ts'
 import type { LongAnswers } from './longAnswers.ts'
 import type { Pace } from './pace.ts'
 import type { Pages } from './pages.ts'
-import type { Turn } from './turn.ts'
 
 /** Bounds on what one request may cost. */
 export interface Limits {
@@ -31,7 +30,6 @@ export interface Context {
   readonly log: Log
   readonly limits: Limits
   readonly pages: Pages
-  readonly turn: Turn
   readonly pace: Pace
   readonly longAnswers: LongAnswers
   readonly clock: Clock

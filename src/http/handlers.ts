@@ -8,18 +8,18 @@ import {
   plantsJsonPieces,
   textLength,
 } from '../contract/plants.ts'
-import type { Caller } from '../domain/authenticate.ts'
-import { createPlant } from '../domain/createPlant.ts'
-import { deletePlant } from '../domain/deletePlant.ts'
+import type { Caller } from '../domain/access.ts'
 import { Failure } from '../domain/failure.ts'
+import type { Plant } from '../domain/plant.ts'
 import {
+  createPlant,
+  deletePlant,
   type LargeSnapshot,
   listPlants,
   pagePlants,
   type Snapshot,
   type Walk,
-} from '../domain/listPlants.ts'
-import type { Plant } from '../domain/plant.ts'
+} from '../domain/plants.ts'
 import { pageTextMax } from '../domain/store.ts'
 import type { Context } from './context.ts'
 import {
@@ -58,20 +58,8 @@ export const handlers: Handlers = {
 
   async listPlants(handled) {
     const { context, caller, input } = handled
-    const { limit, after } = input
-    const listed = await context.turn.share(
-      `list ${limit} ${after} ${caller.account}`,
-      async () => {
-        const list = await listPlants(
-          context.store.plants,
-          caller.account,
-          input,
-          context.pace.turn,
-        )
-        return 'read' in list ? list : listReply(list, limit)
-      },
-    )
-    return 'read' in listed ? await largeListReply(listed, handled) : listed
+    const list = await listPlants(context.store.plants, caller.account, input, context.pace.turn)
+    return 'read' in list ? await largeListReply(list, handled) : listReply(list, input.limit)
   },
 
   async deletePlant({ context, caller, input }) {

@@ -1,9 +1,9 @@
 // What src/domain/store.ts promises, held on any store: a fresh one for each case.
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/issueToken.ts'
-import { pagePlants } from '../../src/domain/listPlants.ts'
+import { issueFirstToken, issueToken, type TokenRequest } from '../../src/domain/access.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
+import { pagePlants } from '../../src/domain/plants.ts'
 import { pageTextMax, type Store } from '../../src/domain/store.ts'
 import { type KeptToken, plainTokenFrom, scopes } from '../../src/domain/token.ts'
 

@@ -64,7 +64,7 @@ describe('the file of an embedded store', () => {
   test('holds no token, only its hash', async () => {
     const path = newPath()
     const store = await openSqliteStore(path, { use: 'create' })
-    const { issueToken } = await import('../../../src/domain/issueToken.ts')
+    const { issueToken } = await import('../../../src/domain/access.ts')
     const { randomBytes } = await import('node:crypto')
     const { plain } = await issueToken(
       store.tokens,

@@ -1,8 +1,38 @@
-// Listing plants: up to a thousand as one snapshot, more than that as a walk in pages, so that
-// neither memory nor a snapshot is held for a slow reader.
+// What can be done with plants: create one, list them, delete one.
 import { Failure } from './failure.ts'
-import type { IdentifiedPlant } from './plant.ts'
+import type { IdentifiedPlant, KeptPlant, Plant } from './plant.ts'
 import { type PlantRange, type Plants, pageTextMax } from './store.ts'
+
+/** Creates a plant: never over another one. A retry that carries the key of the first is no conflict. */
+export async function createPlant(
+  plants: Plants,
+  account: string,
+  plant: KeptPlant,
+): Promise<Plant> {
+  const existing = await plants.create(account, plant)
+  if (existing !== undefined) refuseUnlessRetried(plant, existing)
+  return plant
+}
+
+function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
+  if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey) {
+    throw new Failure('id-taken')
+  }
+  if (plant.name !== existing.name || plant.tag !== existing.tag) {
+    throw new Failure('idempotency-key-reused')
+  }
+}
+
+/**
+ * Deletes a plant. One that never was, that is deleted, or that is of another account: the caller is
+ * told the same.
+ */
+export async function deletePlant(plants: Plants, account: string, id: bigint): Promise<void> {
+  if (!(await plants.delete(account, id))) throw new Failure('plant-missing')
+}
+
+// A list of up to a thousand plants is one snapshot. A longer one is walked in pages, so that neither
+// memory nor a snapshot is held for a slow reader.
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
