@@ -2,26 +2,27 @@
 
 import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
+import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
-import { copy } from './copy.ts'
 import { type Command, helpFor, overview, quotedForShell, version } from './help.ts'
-import { migrate } from './migrate.ts'
+import { nearest } from './nearest.ts'
 import { serve } from './serve.ts'
-import { nearest, quoted, readSettings, type SettingName, UsageProblems } from './settings.ts'
+import { type Parsed, quoted, readSettings, type SettingName, UsageProblems } from './settings.ts'
+import { copy, migrate } from './stores.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
-import { isExpected, type World } from './world.ts'
+import type { World } from './world.ts'
 
 interface RunnableCommand extends Command {
   /** Resolves to the exit code. */
   readonly run: (args: readonly string[], world: World) => Promise<number>
 }
 
-function command<const Names extends SettingName>(
+function command<const Names extends SettingName, const Required extends Names = never>(
   declared: Omit<Command, 'settings' | 'required'> & {
     readonly settings: readonly Names[]
-    readonly required?: readonly Names[]
+    readonly required?: readonly Required[]
   },
-  run: (parsed: ReturnType<typeof readSettings<Names>>, world: World) => Promise<number>,
+  run: (parsed: Parsed<Names, Required>, world: World) => Promise<number>,
 ): RunnableCommand {
   return {
     ...declared,
@@ -129,7 +130,7 @@ async function runCommand(
       tellHelp(name.split(' '), world)
       return usageExitCode
     }
-    const expected = isExpected(error)
+    const expected = error instanceof Refused
     world.tell(
       `plants: ${expected ? error.message : `a defect of this program: ${describe(error)}`}`,
     )

@@ -1,5 +1,5 @@
 // Every setting of the command line in one table: its flag, its environment variable, its default
-// and how it is read. Reading gives a frozen set of values, or every problem at once.
+// and how it is read. Reading gives all values, or every problem at once.
 
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
@@ -13,15 +13,16 @@ import {
 } from '../domain/token.ts'
 import { Mistake } from '../refused.ts'
 import { readStoreLocation, type StoreLocation } from '../stores/location.ts'
+import { nearest } from './nearest.ts'
 
 interface Setting<Value> {
-  /** What stands for the value in the help; absent for a switch, which takes none. */
+  /** What stands for the value in the help. Absent for a switch, which takes none. */
   readonly placeholder?: string
   readonly help: string
-  /** The environment variable that is read where the flag is not given. */
+  /** The environment variable that is read if the flag is not given. */
   readonly variable?: string
   readonly read: (text: string, environment: Environment) => Value | Mistake
-  /** What holds where nothing is given; throws where something must be. */
+  /** The value if neither is given. */
   readonly otherwise: () => Value
 }
 
@@ -116,10 +117,15 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
-/** The values of these settings, by name. */
-export type Values<Names extends SettingName> = {
-  readonly [Name in Names]: (typeof settings)[Name] extends Setting<infer Value> ? Value : never
+/** The values of these settings, by name. Those that must be given are there. */
+export type Values<Names extends SettingName, Required extends Names = never> = {
+  readonly [Name in Names]: Name extends Required
+    ? Exclude<ValueOf<Name>, undefined>
+    : ValueOf<Name>
 }
+
+type ValueOf<Name extends SettingName> =
+  (typeof settings)[Name] extends Setting<infer Value> ? Value : never
 
 /** Every problem with a command line, a sentence each. */
 export class UsageProblems extends Error {
@@ -131,26 +137,27 @@ export class UsageProblems extends Error {
   }
 }
 
-export interface Parsed<Names extends SettingName> {
-  readonly values: Values<Names>
+export interface Parsed<Names extends SettingName, Required extends Names = never> {
+  readonly values: Values<Names, Required>
   readonly positionals: readonly string[]
 }
 
 /** Reads the settings of a command from its arguments, which win, and the environment. */
-export function readSettings<Names extends SettingName>(
+export function readSettings<Names extends SettingName, Required extends Names = never>(
   names: readonly Names[],
   positionalNames: readonly string[],
   args: readonly string[],
   environment: Environment,
-  required: readonly Names[] = [],
-): Parsed<Names> {
+  required: readonly Required[] = [],
+): Parsed<Names, Required> {
   const given = readFlags(names, args)
   const problems = [...given.problems]
+  const mustBeGiven: readonly Names[] = required
   const entries = names.map((name) => {
     const { variable, read, otherwise } = settings[name] as Setting<unknown>
     const flagged = given.flags.get(name)
     const text = flagged ?? (variable === undefined ? undefined : environment[variable])
-    if (text === undefined && required.includes(name)) problems.push(`--${name} is missing.`)
+    if (text === undefined && mustBeGiven.includes(name)) problems.push(`--${name} is missing.`)
     if (text === undefined) return [name, otherwise()]
     const value = read(text, environment)
     const source = flagged === undefined ? variable : `--${name}`
@@ -334,33 +341,4 @@ function shortened(text: string): string {
 /** What somebody typed, as it is repeated in a refusal. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(withoutTokens(text)))
-}
-
-/** The word that was most likely meant by one that is not known. */
-export function nearest(typed: string, known: readonly string[]): string | undefined {
-  return (
-    known.find((word) => isWithin(1, typed, word)) ??
-    known.find((word) => word.length > lengthOfOneEdit && isWithin(2, typed, word))
-  )
-}
-
-/** Shorter words are near to too many others. */
-const lengthOfOneEdit = 4
-
-/**
- * Whether so many edits make one word of the other: a letter more, less or another, or two
- * neighbours swapped.
- */
-function isWithin(edits: number, one: string, other: string): boolean {
-  if (one === other) return true
-  if (edits === 0) return false
-  let same = 0
-  while (one[same] === other[same]) same += 1
-  const [a, b] = [one.slice(same), other.slice(same)]
-  return (
-    isWithin(edits - 1, a.slice(1), b) ||
-    isWithin(edits - 1, a, b.slice(1)) ||
-    isWithin(edits - 1, a.slice(1), b.slice(1)) ||
-    (a[0] === b[1] && a[1] === b[0] && isWithin(edits - 1, a.slice(2), b.slice(2)))
-  )
 }

@@ -13,12 +13,10 @@ import { type Parsed, quoted, UsageProblems } from './settings.ts'
 import { quietly, type World } from './world.ts'
 
 export async function tokenIssue(
-  { values }: Parsed<'account' | 'label' | 'scopes' | 'expires' | 'store'>,
+  { values }: Parsed<'account' | 'label' | 'scopes' | 'expires' | 'store', 'account'>,
   world: World,
 ): Promise<number> {
-  // The command requires an account, which the type of its setting, shared with the list, does not
-  // say.
-  const { account = '', label, scopes, expires: lifetimeMs, store } = values
+  const { account, label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async (opened) => {
     const { plain, token } = await issueToken(
       opened.tokens,

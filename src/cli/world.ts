@@ -1,7 +1,5 @@
 // What a command sees of the process around it. main.ts hands it over; tests may hand over another.
 import type { Clock } from '../clock.ts'
-import { Failure } from '../domain/failure.ts'
-import { Refused } from '../refused.ts'
 
 export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
 
@@ -33,9 +31,4 @@ export function quietly({ clock, randomBytes }: World): {
   readonly warn: () => void
 } {
   return { clock, randomBytes, note: () => {}, warn: () => {} }
-}
-
-/** Whether an error is an expected one, whose message is a sentence for the operator. */
-export function isExpected(error: unknown): error is Error {
-  return error instanceof Refused || error instanceof Failure
 }

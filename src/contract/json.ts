@@ -253,11 +253,11 @@ function twiceInSorted(names: readonly string[]): string | undefined {
   return names.find((name, at) => name === names[at + 1])
 }
 
-/** Digits of the largest 64-bit integer: what has more is out of every range that matters here. */
+/** Digits of the largest 64-bit integer: a longer number is out of every range that matters here. */
 const integerDigitsMax = 19
 
 /**
- * The value of a JSON number where it is an integer of at most 19 digits, however it is spelled
+ * The value of a JSON number if it is an integer of at most 19 digits, however it is spelled
  * (`7`, `7.0`, `70e-1`), else undefined. Exact, and linear in the length of the text.
  */
 export function exactInteger(source: string): bigint | undefined {

@@ -15,9 +15,9 @@ interface PlacedParameter<Value> {
   readonly parameter: Parameter<Value>
 }
 
-type Parameters = Readonly<Record<string, PlacedParameter<unknown>>>
+type PlacedParameters = Readonly<Record<string, PlacedParameter<unknown>>>
 
-/** What an operation answers when it succeeds. `media` is absent where there is no body. */
+/** What an operation answers when it succeeds. `media` is absent if there is no body. */
 export interface Success {
   readonly status: number
   readonly description: string
@@ -32,7 +32,7 @@ export interface Success {
 }
 
 export interface Operation<
-  Takes extends Parameters = Parameters,
+  Takes extends PlacedParameters = PlacedParameters,
   Body extends Member<unknown> | undefined = Member<unknown> | undefined,
 > {
   readonly method: Method
@@ -70,7 +70,7 @@ type ParameterOf<Placed> = Placed extends {
     ? ValueOf<Declared> | undefined
     : never
 
-function operation<const Takes extends Parameters, Body extends Member<unknown> | undefined>(
+function operation<const Takes extends PlacedParameters, Body extends Member<unknown> | undefined>(
   declared: Operation<Takes, Body>,
 ): Operation<Takes, Body> {
   return declared

@@ -31,7 +31,7 @@ export const newPlantShape = object(
   },
 )
 
-/** A Plant as it travels: `tag` is left out where there is none. */
+/** A Plant as it travels: `tag` is left out if there is none. */
 export function plantJson(plant: Plant): string {
   return JSON.stringify(wirePlant(plant))
 }

@@ -33,7 +33,12 @@ const int32Max = 2 ** 31 - 1
 /** A path or query takes one spelling of a number: no fraction, no exponent, no leading zero. */
 const inDigits = ', in plain decimal digits'
 
-/** A signed 64-bit integer, kept exactly as a bigint. */
+/**
+ * A signed 64-bit integer, kept exactly as a bigint.
+ *
+ *     int64({ examples: [7] }).fromText('7', 'id')      // 7n
+ *     int64({ examples: [7] }).fromText('7.0', 'id')    // refused: a path takes digits alone
+ */
 export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<bigint> {
   const checked = (value: bigint | undefined, name: string, spelling = ''): bigint => {
     if (value !== undefined && value >= int64Min && value <= int64Max) return value
@@ -58,7 +63,11 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
   }
 }
 
-/** A number of things: an integer from 0 to 2^31 - 1. */
+/**
+ * A number of things: an integer from 0 to 2^31 - 1.
+ *
+ *     count({ examples: [20] }).fromText('20', 'limit') // 20
+ */
 export function count(annotations: PublishedSchema): Parameter<number> {
   return {
     published: { type: 'integer', format: 'int32', minimum: 0, maximum: int32Max, ...annotations },
@@ -72,8 +81,9 @@ export function count(annotations: PublishedSchema): Parameter<number> {
 }
 
 /**
- * Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8
- * cannot.
+ * Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8 cannot.
+ *
+ *     text({ examples: ['Monstera'] }).fromJson('Monstera', 'name')
  */
 export function text(annotations: PublishedSchema): Member<string> {
   return {
@@ -88,7 +98,9 @@ export function text(annotations: PublishedSchema): Member<string> {
 }
 
 /**
- * Text in a header or query that follows a pattern; `form` completes the sentence "NAME must be …".
+ * Text in a header or query that follows a pattern. `form` completes the sentence "NAME must be …".
+ *
+ *     formatted(/^[a-z]{2}$/, 'two letters', (value) => value, {}).fromText('de', 'lang')
  */
 export function formatted<Value>(
   pattern: RegExp,
@@ -103,20 +115,27 @@ export function formatted<Value>(
   }
 }
 
-/** Text that is taken as it comes. */
+/**
+ * Text that is taken as it comes.
+ *
+ *     anyText.fromText('W/"5f2c"', 'If-None-Match')
+ */
 export const anyText: Parameter<string> = {
   published: { type: 'string' },
   fromText: (text) => text,
 }
 
-/**
- * A member that may be left out, and is null then. An explicit null is not the same as leaving it
- * out.
- */
+/** A member that may be left out. */
 export interface Optional<Value> {
   readonly optional: Member<Value>
 }
 
+/**
+ * A member that may be left out, and is null then. An explicit null is refused: it is not the same as
+ * leaving the member out.
+ *
+ *     object({ name: text({}), tag: optional(text({})) }, {}) // { name: string; tag: string | null }
+ */
 export function optional<Value>(member: Member<Value>): Optional<Value> {
   return { optional: member }
 }
@@ -128,7 +147,11 @@ type ObjectOf<Of extends Members> = {
     : ValueOf<Of[Name]>
 }
 
-/** An object with these members. Others are ignored: the published schema is open. */
+/**
+ * An object with these members. Others are ignored: the published schema is open.
+ *
+ *     object({ id: int64({}), name: text({}) }, { title: 'NewPlant' })
+ */
 export function object<Of extends Members>(
   members: Of,
   annotations: PublishedSchema,

@@ -20,8 +20,8 @@ export type CopyPhase = 'tokens' | 'copying' | 'verifying'
 export interface CopyOptions {
   /** Told of each further part of a phase that is done: tokens first, then plants. */
   readonly progress: (phase: CopyPhase, count: number) => void
-  /** Called often; throws where the copy shall end early. */
-  readonly goOn: () => void
+  /** Ends the copy early: it then rejects with the reason of the signal. */
+  readonly signal: AbortSignal
 }
 
 export interface Copied {
@@ -53,13 +53,13 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
 async function copyTokens(
   from: Store,
   to: Store,
-  { progress, goOn }: CopyOptions,
+  { progress, signal }: CopyOptions,
 ): Promise<{ tokens: number; accounts: ReadonlySet<string> }> {
   const accounts = new Set<string>()
   let tokens = 0
   let after: TokenHash | undefined
   for (;;) {
-    goOn()
+    signal.throwIfAborted()
     const page = await from.kept.tokens({ after, limit: pageTokens })
     const upTo = page.at(-1)?.hash
     if (upTo === undefined) return { tokens, accounts }
@@ -112,12 +112,12 @@ async function copyAccount(
   from: Store,
   to: Store,
   account: string,
-  { progress, goOn }: CopyOptions,
+  { progress, signal }: CopyOptions,
 ): Promise<void> {
   let after: bigint | undefined
-  goOn()
+  signal.throwIfAborted()
   for await (const plants of pages(from, account)) {
-    goOn()
+    signal.throwIfAborted()
     const upTo = plants.at(-1)?.id
     const missing = await missingIn(to, account, plants, { after, upTo })
     await Promise.all(missing.map((plant) => create(to, account, plant)))
@@ -196,7 +196,7 @@ async function summaryOf(store: Store, account: string, options?: CopyOptions): 
   const hash = createHash('sha256')
   let count = 0
   for await (const plants of pages(store, account)) {
-    options?.goOn()
+    options?.signal.throwIfAborted()
     hash.update(plants.map(textOfPlant).join('\n'))
     hash.update('\n')
     count += plants.length

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
+import { Refused } from '../refused.ts'
 import type { StoreLocation } from './location.ts'
 import { commandDeadlines, requestDeadlines } from './postgres/cluster/deadlines.ts'
 import { refusal as postgresRefusal } from './postgres/refusal.ts'
@@ -78,7 +79,8 @@ function explaining<Part extends object>(part: Part, refuse: (error: unknown) =>
 }
 
 function explained(error: unknown, location: StoreLocation): unknown {
-  if (!(error instanceof Failure) || error.cause === undefined) return error
+  if (!(error instanceof Failure)) return error
+  if (error.cause === undefined) return new Refused(error.message)
   const refused =
     location.scheme === 'postgres'
       ? postgresRefusal(location, error.cause)
