@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { nothingDone } from '../../src/stores/failures.ts'
+import { until } from '../support/clock.ts'
 import { exchange, statuses } from '../support/rawSocket.ts'
-import { withService } from '../support/service.ts'
+import { breakDown, type TestService, withService } from '../support/service.ts'
 
 describe('an unknown path', () => {
   test.each([
@@ -80,7 +81,7 @@ describe('methods', () => {
     withService(async (service) => {
       for (const method of ['PROPFIND', 'SEARCH', 'FOO', 'get']) {
         const { received, closed } = await exchange(service.url, [
-          `${method} /plants HTTP/1.1\r\nHost: x\r\n\r\n`,
+          `${method} /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
         ])
         if (received === '') expect(closed).toBe(true)
         else expect(received).toEndWith('{"error":501,"message":"The method is not known."}')
@@ -148,9 +149,8 @@ describe('Host', () => {
 
   test('missing from HTTP/1.1 gets 400', () =>
     withService(async (service) => {
-      expect((await exchange(service.url, ['GET /livez HTTP/1.1\r\n\r\n'])).received).toStartWith(
-        'HTTP/1.1 400 ',
-      )
+      const { received } = await exchange(service.url, ['GET /livez HTTP/1.1\r\n\r\n'])
+      expect(received).toStartWith('HTTP/1.1 400 ')
     }))
 
   test.each([
@@ -164,9 +164,10 @@ describe('Host', () => {
     'a:',
   ])('as %s is taken', (host) =>
     withService(async (service) => {
-      expect(
-        (await exchange(service.url, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`])).received,
-      ).toStartWith('HTTP/1.1 200 ')
+      const { received } = await exchange(service.url, [
+        `GET /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      ])
+      expect(received).toStartWith('HTTP/1.1 200 ')
     }),
   )
 
@@ -178,7 +179,7 @@ describe('Host', () => {
         (await exchange(service.url, [`GET /plants?limit=1 HTTP/1.0\r\n${authorization}\r\n`]))
           .received,
       ).toEndWith('\r\n\r\n[]')
-      const absolute = `GET http://b/plants?limit=1 HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`
+      const absolute = `GET http://b/plants?limit=1 HTTP/1.1\r\nHost: a\r\n${authorization}Connection: close\r\n\r\n`
       expect((await exchange(service.url, [absolute])).received).toEndWith('\r\n\r\n[]')
     }))
 })
@@ -362,6 +363,13 @@ describe('beside the operations', () => {
     }))
 })
 
+const diskGone = nothingDone(new Error('the disk is gone'))
+
+/** What was logged of outages. */
+function outages({ logged }: TestService): string[] {
+  return logged.filter((line) => /again|began/.test(line))
+}
+
 describe('the log', () => {
   test('has one line for each request, with everything but the token', () =>
     withService(async (service) => {
@@ -399,50 +407,35 @@ describe('the log', () => {
   test('tells of an outage once when it begins and once, with a count, when it has ended', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
-      const { plants } = service.store
-      const { list } = plants
-      Object.defineProperty(plants, 'list', {
-        configurable: true,
-        value: () => {
-          throw nothingDone(new Error('the disk is gone'))
-        },
-      })
+      const mend = breakDown(service.store.plants, 'list', diskGone)
       for (let n = 0; n < 5; n += 1)
         expect((await service.call('GET', '/plants', { token })).status).toBe(503)
-      const told = (): string[] => service.logged.filter((line) => /again|began/.test(line))
-      expect(told()).toEqual([
+      expect(outages(service)).toEqual([
         expect.stringMatching(/^warn .*reads began to fail".*the disk is gone/s),
       ])
-      Object.defineProperty(plants, 'list', { value: list })
+      mend()
       // A success right after a failure may be one of a few while the outage goes on.
       expect((await service.call('GET', '/plants', { token })).status).toBe(200)
-      expect(told()).toHaveLength(1)
-      await Bun.sleep(1100)
+      expect(outages(service)).toHaveLength(1)
+      service.clock.advance(1000)
       // No client need ask: a service that is ready reads and writes.
       expect((await service.call('GET', '/readyz')).status).toBe(200)
-      expect(told().slice(1)).toEqual(['note "reads work again after 1 s; 5 failed"'])
+      expect(outages(service).slice(1)).toEqual(['note "reads work again after 1 s; 5 failed"'])
     }))
-})
 
-describe('an outage that probes of readiness meet', () => {
-  test('is not told to be over because something answers that does not ask the store', () =>
+  test('does not tell that an outage has ended because of an answer that does not ask the store', () =>
     withService(async (service) => {
-      const { ready } = service.store
-      Object.defineProperty(service.store, 'ready', {
-        configurable: true,
-        value: async () => {
-          throw nothingDone(new Error('the disk is gone'))
-        },
-      })
-      const told = (): string[] => service.logged.filter((line) => /again|began/.test(line))
+      const mend = breakDown(service.store, 'ready', diskGone)
       expect((await service.call('GET', '/readyz')).status).toBe(503)
-      await Bun.sleep(1100)
+      service.clock.advance(60_000)
       for (const target of ['/livez', '/docs', '/openapi.json'])
         expect((await service.call('GET', target)).status).toBe(200)
-      expect(told()).toHaveLength(1)
-      Object.defineProperty(service.store, 'ready', { value: ready })
+      expect(outages(service)).toHaveLength(1)
+      mend()
       expect((await service.call('GET', '/readyz')).status).toBe(200)
-      expect(told().slice(1)).toEqual(['note "probes of readiness work again after 1 s; 1 failed"'])
+      expect(outages(service).slice(1)).toEqual([
+        'note "probes of readiness work again after 60 s; 1 failed"',
+      ])
     }))
 })
 
@@ -467,11 +460,9 @@ describe('pipelined requests', () => {
       const found = statuses(received)
       if (!closed) expect(found).toEqual([200, 409])
       expect(found.filter((status) => status === 200).length).toBeLessThanOrEqual(1)
-      let text = ''
-      for (let waited = 0; waited < 100 && !text.includes('x'); waited += 1) {
-        await Bun.sleep(10)
-        text = (await service.call('GET', '/plants', { token })).text
-      }
-      expect(text).toBe('[{"name":"x"}]')
+      const list = async (): Promise<string> =>
+        (await service.call('GET', '/plants', { token })).text
+      await until('the plant is there', async () => (await list()) !== '[]')
+      expect(await list()).toBe('[{"name":"x"}]')
     }))
 })

@@ -1,33 +1,30 @@
 // No failure tells a caller anything of the inside.
 import { describe, expect, test } from 'bun:test'
-import type { Store } from '../../src/domain/store.ts'
-import { withService } from '../support/service.ts'
+import { breakDown, withService } from '../support/service.ts'
 
 const inside =
   /sqlite|select|insert|database|\bat .*\.ts|node_modules|\/(?:home|root|tmp|work|usr)\/|ENOENT|errno|Error:|undefined|\[object|secret/i
 
-/** Makes one operation of a real store fail, as a defect or a broken disk would. */
-function sabotage<Part extends object>(part: Part, operation: keyof Part): void {
-  Object.defineProperty(part, operation, {
-    value: () => {
-      throw new TypeError('SQLITE_CORRUPT: secret select * from tokens at /root/secret.ts:1')
-    },
-  })
-}
+const defect = new TypeError('SQLITE_CORRUPT: secret select * from tokens at /root/secret.ts:1')
 
 describe('a defect', () => {
   test.each([
-    ['a create', 'POST', '/plants', ({ plants }: Store) => sabotage(plants, 'create')],
-    ['a list', 'GET', '/plants', ({ plants }: Store) => sabotage(plants, 'list')],
-    ['a delete', 'DELETE', '/plants/1', ({ plants }: Store) => sabotage(plants, 'delete')],
-    ['the search for a token', 'GET', '/plants', ({ tokens }: Store) => sabotage(tokens, 'find')],
-    ['the readiness', 'GET', '/readyz', (store: Store) => sabotage(store, 'ready')],
+    ['a create', 'POST', '/plants', ({ plants }: Store) => breakDown(plants, 'create', defect)],
+    ['a list', 'GET', '/plants', ({ plants }: Store) => breakDown(plants, 'list', defect)],
+    ['a delete', 'DELETE', '/plants/1', ({ plants }: Store) => breakDown(plants, 'delete', defect)],
+    [
+      'the search for a token',
+      'GET',
+      '/plants',
+      ({ tokens }: Store) => breakDown(tokens, 'find', defect),
+    ],
+    ['the readiness', 'GET', '/readyz', (store: Store) => breakDown(store, 'ready', defect)],
   ] as const)(
     'in %s gets 500, says nothing, and is logged once with its cause',
-    (_, method, target, sabotageIn) =>
+    (_, method, target, breakIn) =>
       withService(async (service) => {
         const token = await service.tokenFor('a')
-        sabotageIn(service.store)
+        breakIn(service.store)
         const answer = await service.call(method, target, {
           token,
           body: method === 'POST' ? '{"id":1,"name":"x"}' : undefined,

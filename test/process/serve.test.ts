@@ -269,8 +269,8 @@ describe('plants serve stops', () => {
     const url = await server.url
     const body = '{"id":1,"name":"slow"}'
     const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n`
-    const idle = exchange(url, ['GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'], 5000)
-    const slow = exchange(url, [head + body.slice(0, 5), 700, body.slice(5)], 5000)
+    const idle = exchange(url, ['GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'])
+    const slow = exchange(url, [head + body.slice(0, 5), 700, body.slice(5)])
     await Bun.sleep(200)
     const stoppedMs = performance.now()
     server.process.kill('SIGTERM')
@@ -293,7 +293,7 @@ describe('plants serve stops', () => {
   test('at once if a connection has sent but half a header', async () => {
     const server = serve(folder())
     const url = await server.url
-    const half = exchange(url, ['GET /livez HTTP/1.1\r\nHo'], 5000)
+    const half = exchange(url, ['GET /livez HTTP/1.1\r\nHo'])
     await Bun.sleep(100)
     const stoppedMs = performance.now()
     server.process.kill('SIGTERM')

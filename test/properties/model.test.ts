@@ -49,7 +49,7 @@ const revoke = pick.map(
     async (model, service) => {
       const token = model.tokens[n % model.tokens.length]
       if (token === undefined) return
-      await service.store.tokens.revoke(token.id, service.clock.nowMs)
+      await service.store.tokens.revoke(token.id, service.clock.wallMs())
       token.usable = false
     },
 )

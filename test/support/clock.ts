@@ -1,12 +1,13 @@
-// A clock that stands still until a test moves it: deadlines, retries and expiry become exact, and
-// nobody waits for them.
-import type { Clock } from '../../src/clock.ts'
+// The time of tests: two clocks that a test moves, so that deadlines, retries and expiry are exact
+// and nobody waits for them; and how to wait for what takes real time.
+import { type Clock, systemClock } from '../../src/clock.ts'
 
 interface Timer {
   readonly atMs: number
   readonly work: () => void
 }
 
+/** Stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs = 0
   readonly #startMs: number
@@ -58,7 +59,62 @@ export class ManualClock implements Clock {
   }
 }
 
+/**
+ * Runs as the system's clock does, for services on real sockets, and a test moves it on besides.
+ * The wall time moves by the test alone, so that what expires does so exactly.
+ */
+export class RunningClock implements Clock {
+  #wallMs = Date.UTC(2030, 0, 1, 12)
+  #aheadMs = 0
+  readonly #timers = new Set<Timer>()
+
+  readonly wallMs = (): number => this.#wallMs
+  readonly monotonicMs = (): number => systemClock.monotonicMs() + this.#aheadMs
+
+  readonly after = (delayMs: number, work: () => void): (() => void) => {
+    const timer = {
+      atMs: this.monotonicMs() + delayMs,
+      work: () => {
+        callOff()
+        work()
+      },
+    }
+    const callOffInSystem = systemClock.after(delayMs, timer.work)
+    const callOff = (): void => {
+      callOffInSystem()
+      this.#timers.delete(timer)
+    }
+    this.#timers.add(timer)
+    return callOff
+  }
+
+  readonly sleep = (delayMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      this.after(delayMs, resolve)
+    })
+
+  /** Moves on at once; timers that are due then call back, in their order. */
+  advance(ms: number): void {
+    this.#wallMs += ms
+    this.#aheadMs += ms
+    const nowMs = this.monotonicMs()
+    const due = [...this.#timers].filter(({ atMs }) => atMs <= nowMs)
+    // One that calls back may call off another.
+    for (const timer of due.toSorted((one, other) => one.atMs - other.atMs))
+      if (this.#timers.has(timer)) timer.work()
+  }
+}
+
 /** Resolves when all that can be done without further time or input is done. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Looks again and again until something holds; rejects if that takes longer than 20 s. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + 20_000
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`)
+    await Bun.sleep(10)
+  }
 }

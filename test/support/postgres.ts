@@ -1,10 +1,11 @@
 // Real PostgreSQL servers for tests, from the programs that npm brings along: nothing to install.
 //
-// - startPostgres makes a server in a folder of its own; startStandby one that follows another. -
-// sharedPostgres is one server for all tests of the process. - kill is like a power cut: every
-// process of the server goes at once. - No server and no file outlives the test process, however
-// that ends: shells that wait for its end clear up after it. - As root the programs run as
-// "nobody", since PostgreSQL refuses root.
+// - startPostgres makes a server in a folder of its own; startStandby one that follows another.
+// - sharedPostgres is one server for all tests of the process.
+// - kill is like a power cut: every process of the server goes at once.
+// - No server and no file outlives the test process, however that ends: shells that wait for its
+//   end clear up after it.
+// - As root the programs run as "nobody", since PostgreSQL refuses root.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -27,6 +28,7 @@ import { createServer as createListener } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Client } from 'pg'
+import { until } from './clock.ts'
 
 export interface PostgresServer {
   readonly host: string
@@ -82,7 +84,6 @@ export interface StandbyOptions {
 
 const host = '127.0.0.1'
 const password = 'secret'
-const waitTimeoutMs = 20_000
 
 const defaultSettings: Readonly<Record<string, string>> = {
   listen_addresses: host,
@@ -546,14 +547,6 @@ function statusLine(processId: string): string {
     return readFileSync(`/proc/${processId}/stat`, 'utf8').replace(/\(.*\)/s, '')
   } catch {
     return ''
-  }
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + waitTimeoutMs
-  while (!(await holds())) {
-    if (performance.now() > deadlineMs) throw new Error(`waited in vain: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
 

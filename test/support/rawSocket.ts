@@ -4,20 +4,19 @@ import { connect } from 'node:net'
 export interface RawExchange {
   /** Everything the server sent, as Latin-1 text. */
   readonly received: string
-  /** Whether the server ended the connection within the time given. */
+  /** Whether the server ended the connection, rather than let `patienceMs` pass. */
   readonly closed: boolean
   readonly elapsedMs: number
 }
 
+/** How long the server may take to end a connection. */
+const patienceMs = 20_000
+
 /**
- * Sends parts with pauses (numbers, in milliseconds) between them; waits until the server closes or
- * `forMs` is over.
+ * Sends parts with pauses (numbers, in milliseconds) between them, and waits until the server ends
+ * the connection.
  */
-export function exchange(
-  url: string,
-  parts: readonly (string | number)[],
-  forMs = 500,
-): Promise<RawExchange> {
+export function exchange(url: string, parts: readonly (string | number)[]): Promise<RawExchange> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     const startedMs = performance.now()
@@ -30,7 +29,7 @@ export function exchange(
       socket.destroy()
       resolve({ received, closed, elapsedMs: performance.now() - startedMs })
     }
-    const timer = setTimeout(() => finish(false), forMs)
+    const timer = setTimeout(() => finish(false), patienceMs)
     const ended = (): void => {
       clearTimeout(timer)
       finish(true)

@@ -4,20 +4,19 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../src/clock.ts'
 import { issueToken } from '../../src/domain/access.ts'
 import { type Scope, scopes } from '../../src/domain/token.ts'
 import { defaultLimits, type Limits } from '../../src/http/context.ts'
 import type { Log } from '../../src/log.ts'
 import { type Service, startService } from '../../src/service.ts'
 import type { StoreLocation } from '../../src/stores/location.ts'
+import { RunningClock } from './clock.ts'
 import { temporaryStore } from './stores.ts'
 
 export interface TestService extends Service {
   /** What was logged, a line each. */
   readonly logged: string[]
-  /** Moves the service's clock. */
-  readonly clock: { nowMs: number }
+  readonly clock: RunningClock
   readonly tokenFor: (
     account: string,
     options?: { scopes?: readonly Scope[]; lifetimeMs?: number },
@@ -57,6 +56,21 @@ export async function withService(
   }
 }
 
+/** Makes an operation of a real store, or of a part of it, fail. The function that it gives makes it work again. */
+export function breakDown<Part extends object>(
+  part: Part,
+  operation: keyof Part,
+  error: Error,
+): () => void {
+  const working = part[operation]
+  const set = (value: unknown): void =>
+    void Object.defineProperty(part, operation, { configurable: true, value })
+  set(() => {
+    throw error
+  })
+  return () => set(working)
+}
+
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'plants-test-'))
 }
@@ -78,14 +92,14 @@ export async function startTestService(
   store: StoreLocation,
   limits: Partial<Limits> = {},
 ): Promise<TestService> {
-  const clock = { nowMs: Date.now() }
+  const clock = new RunningClock()
   const logged: string[] = []
   const service = await startService({
     host: '127.0.0.1',
     port: 0,
     store,
     log: memoryLog(logged),
-    clock: { ...systemClock, wallMs: () => clock.nowMs },
+    clock,
     randomBytes,
     limits: { ...defaultLimits, ...limits },
   })
@@ -101,9 +115,8 @@ export async function startTestService(
         scopes: options.scopes ?? scopes,
         lifetimeMs: options.lifetimeMs ?? null,
       }
-      return (
-        await issueToken(service.store.tokens, request, clock.nowMs, randomBytes)
-      ).plain.reveal()
+      const issued = await issueToken(service.store.tokens, request, clock.wallMs(), randomBytes)
+      return issued.plain.reveal()
     },
     call: (method, target, options) => call(service.url, method, target, options),
   }
