@@ -1,16 +1,17 @@
+// The log: what its lines say, when they are written, and what happens if nobody reads them.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../src/clock.ts'
-import { openLog, printable } from '../src/log.ts'
+import { type Log, openLog, printable } from '../src/log.ts'
+import { ManualClock, until } from './support/clock.ts'
 import { temporaryFolder } from './support/service.ts'
 
 const folder = temporaryFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const entry = {
-  startedMs: performance.now(),
+  startedMs: 0,
   requestId: 'id "1"',
   method: 'GET',
   client: '127.0.0.1',
@@ -18,16 +19,12 @@ const entry = {
   account: 'a\u001b[31m\n',
 }
 const ending = { bytes: 2, complete: true }
-/** It is noon; time passes as it does. */
-const noon = { ...systemClock, wallMs: () => Date.UTC(2030, 0, 1, 12) }
 
-async function logged(
-  terminal: boolean,
-  write: (log: ReturnType<typeof openLog>) => void,
-): Promise<string> {
+/** What the log writes of `write`, at noon. */
+async function logged(terminal: boolean, write: (log: Log) => void): Promise<string> {
   const path = join(folder, 'log')
   const descriptor = openSync(path, 'w')
-  const log = openLog({ descriptor, terminal }, noon)
+  const log = openLog({ descriptor, terminal }, new ManualClock())
   write(log)
   await log.flush()
   closeSync(descriptor)
@@ -70,7 +67,7 @@ describe('the log', () => {
   test('is plain text on a terminal, where control characters do nothing', async () => {
     const text = await logged(true, (log) => log.request(entry, 200, ending))
     expect(text).toMatch(
-      /^[\d:]{8}\.000 GET {4}\/plants 200 [\d.]+ ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/,
+      /^[\d:]{8}\.000 GET {4}\/plants 200 0 ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/,
     )
     expect(printable('ä\u009b')).toBe('ä\\u009b')
   })
@@ -100,7 +97,7 @@ describe('the log', () => {
       message: 'It began.',
       cause: 'outer because of inner',
     })
-    const hours = String(new Date(noon.wallMs()).getHours()).padStart(2, '0')
+    const hours = String(new Date(new ManualClock().wallMs()).getHours()).padStart(2, '0')
     expect(await logged(true, (log) => log.warn('It began.', cause))).toBe(
       `${hours}:00:00.000 warning: It began. outer because of inner\n`,
     )
@@ -109,60 +106,97 @@ describe('the log', () => {
     ).toContain(' --- ')
   })
 
+  test('writes lines that come within 20 ms at once', async () => {
+    const path = join(folder, 'gathered')
+    const descriptor = openSync(path, 'w')
+    const clock = new ManualClock()
+    const log = openLog({ descriptor, terminal: false }, clock)
+    const written = (): string[] => readFileSync(path, 'utf8').split('\n').slice(0, -1)
+    log.note('first')
+    await clock.advance(19)
+    log.note('second')
+    expect(written()).toEqual([])
+    await clock.advance(1)
+    await until('lines are written', () => written().length > 0)
+    expect(written()).toHaveLength(2)
+    closeSync(descriptor)
+  })
+})
+
+/**
+ * A log that writes to a pipe, which takes little until it is read. The pipe stays open: a write may
+ * be under way when its test ends, and must not meet a file that has its descriptor next.
+ */
+function pipedLog(name: string): {
+  readonly log: Log
+  readonly clock: ManualClock
+  /** Takes what the pipe holds. */
+  readonly read: () => string
+} {
+  const path = join(folder, name)
+  execFileSync('mkfifo', [path])
+  const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const clock = new ManualClock()
+  const buffer = Buffer.alloc(1 << 20)
+  return {
+    log: openLog({ descriptor, terminal: false }, clock),
+    clock,
+    read: () => {
+      try {
+        return buffer.toString('utf8', 0, readSync(descriptor, buffer))
+      } catch {
+        return ''
+      }
+    },
+  }
+}
+
+/** A line of more than a pipe takes at once. */
+const long = 'x'.repeat(100_000)
+
+describe('a log whose reader is behind', () => {
   test('flushes all that waits, also while an earlier write is not done', async () => {
-    const path = join(folder, 'slow')
-    execFileSync('mkfifo', [path])
-    const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
-    const log = openLog({ descriptor, terminal: false }, noon)
-    const buffer = Buffer.alloc(1 << 20)
-    // More than a pipe takes at once.
-    log.note('x'.repeat(100_000))
+    const { log, clock, read } = pipedLog('slow')
+    /** Whether the log waits before it tries to write again. */
+    const isFull = (): boolean => clock.delaysMs.includes(50)
+    log.note(long)
     let flushed = false
-    const flush = log.flush().then(() => {
+    void log.flush().then(() => {
       flushed = true
     })
     log.note('last')
-    await Bun.sleep(100)
+    await until('the pipe is full', isFull)
     expect(flushed).toBe(false)
     let text = ''
-    const read = (): void => {
-      try {
-        text += buffer.toString('utf8', 0, readSync(descriptor, buffer))
-      } catch {}
-    }
-    for (let reads = 0; reads < 100 && !flushed; reads += 1) {
-      read()
-      await Bun.sleep(5)
-    }
-    await flush
-    read()
-    expect(text.slice(-30)).toEndWith('"message":"last"}\n')
-    closeSync(descriptor)
+    await until('all is flushed', async () => {
+      text += read()
+      if (isFull()) await clock.advance(50)
+      return flushed
+    })
+    expect(text + read()).toEndWith('"message":"last"}\n')
   })
 
-  test('drops and counts lines rather than fill memory where its reader is behind', async () => {
-    const path = join(folder, 'pipe')
-    execFileSync('mkfifo', [path])
-    const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
-    const log = openLog({ descriptor, terminal: false }, noon)
-    const long = { ...entry, account: 'x'.repeat(10_000) }
-    for (let n = 0; n < 2000; n += 1) log.request(long, 200, ending)
-    const startedMs = performance.now()
-    await Bun.sleep(50)
-    // The loop was not held up by the full pipe.
-    expect(performance.now() - startedMs).toBeLessThan(500)
-    const buffer = Buffer.alloc(1 << 20)
+  test('flushes for a second at most', async () => {
+    const { log, clock } = pipedLog('stalled')
+    log.note(long)
+    let flushed = false
+    void log.flush().then(() => {
+      flushed = true
+    })
+    await clock.advance(999)
+    expect(flushed).toBe(false)
+    await clock.advance(1)
+    expect(flushed).toBe(true)
+  })
+
+  test('drops and counts lines rather than fill memory', async () => {
+    const { log, clock, read } = pipedLog('full')
+    for (let line = 0; line < 200; line += 1) log.note(long)
     let text = ''
-    for (let idle = 0; idle < 20 && !text.includes('were dropped'); ) {
-      try {
-        text += buffer.toString('utf8', 0, readSync(descriptor, buffer))
-        idle = 0
-      } catch {
-        idle += 1
-        await Bun.sleep(20)
-      }
-    }
-    expect(text).toMatch(/"message":"\d+ log lines were dropped because their reader was behind"/)
-    closeSync(descriptor)
-  }, 20_000)
+    await until('the count of dropped lines', async () => {
+      await clock.advance(50)
+      text += read()
+      return /"message":"\d+ log lines were dropped because their reader was behind"/.test(text)
+    })
+  })
 })
