@@ -21,7 +21,7 @@ import {
   start,
   tokenFor,
 } from '../support/process.ts'
-import { exchange, statuses } from '../support/rawSocket.ts'
+import { exchange, statuses, unfinishedRequest } from '../support/rawSocket.ts'
 import { call, folderMaker } from '../support/service.ts'
 
 const folder = folderMaker()
@@ -191,17 +191,6 @@ describe('plants serve', () => {
     expect(err).not.toContain(token.slice(7, 30))
   })
 })
-
-/** A client that begins to send a plant and never goes on. */
-async function unfinishedRequest(url: string, token: string): Promise<Socket> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  socket.on('error', () => {})
-  socket.write(
-    `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n{`,
-  )
-  await Bun.sleep(200)
-  return socket
-}
 
 describe('plants serve stops', () => {
   test('at SIGHUP as at SIGTERM', async () => {

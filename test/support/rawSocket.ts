@@ -1,5 +1,5 @@
 // Bytes on a socket, for requests that no HTTP client would send.
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface RawExchange {
   /** Everything the server sent, as Latin-1 text. */
@@ -47,6 +47,17 @@ export function exchange(url: string, parts: readonly (string | number)[]): Prom
       }
     })()
   })
+}
+
+/** A client that begins to send a plant and never goes on. The service has read its beginning. */
+export async function unfinishedRequest(url: string, token: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n`
+  await new Promise<void>((resolve) => socket.write(`${head}{`, () => resolve()))
+  // A later request is answered, so this one was read.
+  await fetch(`${url}/livez`)
+  return socket
 }
 
 /** The status codes of the answers in what was received. */
