@@ -4,6 +4,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { until } from '../support/clock.ts'
 import { serve, tokenFor } from '../support/process.ts'
 import { temporaryFolder } from '../support/service.ts'
 
@@ -26,6 +27,7 @@ async function write(
   client: number,
   round: number,
   known: Map<number, Known>,
+  acknowledged: () => void,
 ): Promise<void> {
   const mine = [...known.keys()].filter((id) => id % clients === client)
   for (let n = 0; ; n += 1) {
@@ -42,6 +44,7 @@ async function write(
     if (before === 'present') expect(status).toBe(204)
     if (before === 'unknown') expect([204, 404]).toContain(status)
     known.set(id, before === 'absent' ? 'present' : 'absent')
+    acknowledged()
   }
 }
 
@@ -85,10 +88,14 @@ test(`${rounds} times kill -9 under concurrent creates and deletes lose nothing 
     const server = serve(folder)
     const url = await server.url
     await verify(url, token, known)
+    let writes = 0
     const writers = Array.from({ length: clients }, (_, client) =>
-      write(url, token, client, round, known),
+      write(url, token, client, round, known, () => {
+        writes += 1
+      }),
     )
-    await Bun.sleep(40 + ((round * 37) % 120))
+    // Another number each time, so that the end comes at another moment of a commit.
+    await until('enough is acknowledged', () => writes >= 100 + ((round * 37) % 300))
     server.process.kill('SIGKILL')
     await Promise.all(writers)
     await server.finished

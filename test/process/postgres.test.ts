@@ -1,12 +1,11 @@
 // The service on PostgreSQL as a black box: how it is told where its store is, what it says where
 // that cannot be used, and TLS to it.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../support/postgres.ts'
-import { launcher, run, start } from '../support/process.ts'
+import { accepts, freePort, launcher, run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 import { prepare } from '../support/stores.ts'
 import { startTcpProxy } from '../support/tcpProxy.ts'
@@ -260,29 +259,6 @@ test('a command that the database refuses names the store and the cause', async 
 })
 
 describe('a request that comes while the store is being opened', () => {
-  /** A port that nobody listens on, to know it before the service says it. */
-  async function freePort(): Promise<string> {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as { port: number }
-    server.close()
-    await once(server, 'close')
-    return String(port)
-  }
-
-  async function accepts(port: string): Promise<void> {
-    for (let tries = 0; tries < 200; tries += 1) {
-      const socket = connect(Number(port), '127.0.0.1')
-      const accepted = await new Promise((resolve) =>
-        socket.on('connect', () => resolve(true)).on('error', () => resolve(false)),
-      )
-      socket.destroy()
-      if (accepted) return
-      await Bun.sleep(10)
-    }
-    throw new Error('it does not listen')
-  }
-
   test('waits, and is answered', async () => {
     const url = new URL(await database())
     const proxy = await startTcpProxy(Number(url.port))

@@ -1,9 +1,11 @@
 // The real command line as a black box: bin/plants, in a folder of its own.
-
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { openStore } from '../../src/stores/open.ts'
+import { until } from './clock.ts'
 import { storeOptions } from './stores.ts'
 
 export const launcher = join(import.meta.dir, '../../bin/plants')
@@ -29,7 +31,7 @@ export interface Running {
   readonly finished: Promise<Finished>
   readonly out: () => string
   readonly err: () => string
-  /** Where it listens; rejects where it ends before it says so. */
+  /** Where it listens. Rejects if it ends before it says so. */
   readonly url: Promise<string>
 }
 
@@ -68,6 +70,28 @@ export function start(
 /** Starts a server on a free port. */
 export function serve(folder: string, ...more: readonly string[]): Running {
   return start(['serve', '--port', '0', '--store', 'sqlite:plants.db', ...more], folder)
+}
+
+/** A port that nobody listens on, for a test that connects before the service says where. */
+export async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return String(port)
+}
+
+/** Resolves once connections to a port are accepted. */
+export function accepts(port: string): Promise<void> {
+  return until('it listens', () => {
+    const socket = connect(Number(port), '127.0.0.1')
+    const accepted = once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    return accepted.finally(() => socket.destroy())
+  })
 }
 
 /** Makes an empty store, plants.db, as a server does. */

@@ -49,11 +49,17 @@ export function exchange(url: string, parts: readonly (string | number)[]): Prom
   })
 }
 
-/** A client that begins to send a plant and never goes on. The service has read its beginning. */
+/** What an unfinished request still owes. */
+export const unfinishedBytes = 999
+
+/**
+ * A client that begins to send a plant and does not go on. When this resolves, the service has read
+ * what was sent.
+ */
 export async function unfinishedRequest(url: string, token: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => {})
-  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 1000\r\n\r\n`
+  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${1 + unfinishedBytes}\r\n\r\n`
   await new Promise<void>((resolve) => socket.write(`${head}{`, () => resolve()))
   // A later request is answered, so this one was read.
   await fetch(`${url}/livez`)
