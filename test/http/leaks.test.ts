@@ -1,5 +1,6 @@
 // No failure tells a caller anything of the inside.
 import { describe, expect, test } from 'bun:test'
+import type { Store } from '../../src/domain/store.ts'
 import { breakDown, withService } from '../support/service.ts'
 
 const inside =

@@ -275,8 +275,8 @@ describe('a list beyond one snapshot', () => {
       const token = await service.tokenFor('a')
       await plant(service, token, range(1, 1500), 'n'.repeat(20_000))
       let pages = 0
-      const listPlants = service.store.listPlants.bind(service.store)
-      service.store.listPlants = (...range) => {
+      const listPlants = service.store.plants.list.bind(service.store.plants)
+      service.store.plants.list = (...range) => {
         pages += 1
         return listPlants(...range)
       }
