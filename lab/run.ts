@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const missing = missingTools()
   if (missing !== undefined) throw new Error(missing)
   if (peers.length === 0)
-    console.error('bench: the peers are left out; npm ci --prefix bench/peers installs them.')
+    console.error('bench: the peers are left out; npm ci --prefix lab installs them.')
   if (values.quick && positionals.length > 0)
     throw new Error('--quick is about no other part than throughput')
   const chosen = (positionals.length === 0 ? Object.keys(parts) : positionals) as Part[]

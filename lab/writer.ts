@@ -1,4 +1,4 @@
-// scripts/bun bench/writer.ts: what it costs, and what it gives, to keep the writer off the thread
+// scripts/bun lab/writer.ts: what it costs, and what it gives, to keep the writer off the thread
 // that answers. The same store with its batches applied in a worker thread and inline, under
 // creates alone and under creates with a reader beside them.
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// scripts/bun bench/peers/check.ts: holds every contender to the contract, as far as it is
+// scripts/bun lab/peers/check.ts: holds every contender to the contract, as far as it is
 // measured, over HTTP and on a store of its own. Exit code 1 where one of them misses it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

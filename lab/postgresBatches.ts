@@ -1,4 +1,4 @@
-// scripts/bun bench/postgresBatches.ts: what it gives that the writes of an account share a
+// scripts/bun lab/postgresBatches.ts: what it gives that the writes of an account share a
 // statement. The same creates on a real PostgreSQL, once through the store, in batches, and once
 // each with a statement of its own; from one account and from as many accounts as there are
 // creators.

@@ -1,4 +1,4 @@
-// scripts/bun scale-out/rolling.ts [--rounds N] [--sigterm-only] [--config FILE]: two services on
+// scripts/bun lab/scale-out/rolling.ts [--rounds N] [--sigterm-only] [--config FILE]: two services on
 // one database behind HAProxy, restarted one after the other under load; counts the requests that
 // failed.
 import { type ChildProcess, spawnSync } from 'node:child_process'
@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
-import { type Running, run, start } from '../test/support/process.ts'
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
+import { type Running, run, start } from '../../test/support/process.ts'
 import { Load } from './load.ts'
 import {
   countFlag,

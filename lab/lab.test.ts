@@ -1,9 +1,9 @@
 // What the benchmark asks, and whether its numbers can be trusted.
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import type { Order, Outcome } from '../bench/openLoop.ts'
-import type { Results } from '../bench/parts.ts'
-import { plots } from '../bench/plots.ts'
+import type { Order, Outcome } from './openLoop.ts'
+import type { Results } from './parts.ts'
+import { plots } from './plots.ts'
 import {
   creates,
   deletes,
@@ -14,7 +14,7 @@ import {
   stepAt,
   stockOffset,
   type Workload,
-} from '../bench/workloads.ts'
+} from './workloads.ts'
 
 describe('a workload', () => {
   test.each([creates, deletes, listsOf20, listsOf1000, mix])(
@@ -124,7 +124,7 @@ describe('the generator of a constant rate', () => {
       seconds: 2,
       streams: [stream],
     }
-    const child = Bun.spawn(['scripts/bun', 'bench/generator.ts', JSON.stringify(order)], {
+    const child = Bun.spawn(['scripts/bun', 'lab/generator.ts', JSON.stringify(order)], {
       stdout: 'pipe',
     })
     const output = await new Response(child.stdout).text()

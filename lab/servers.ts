@@ -78,11 +78,11 @@ export async function profiledService(path: string, folder: string): Promise<Ben
 export const ceiling: Contender = {
   name: 'ceiling',
   store: 'none',
-  start: () => startServer([`${root}scripts/bun`, `${root}bench/ceiling.ts`]),
+  start: () => startServer([`${root}scripts/bun`, `${root}lab/ceiling.ts`]),
 }
 
 /** None where they are not installed. */
-export const peers: readonly Contender[] = existsSync(`${root}bench/peers/node_modules`)
+export const peers: readonly Contender[] = existsSync(`${root}lab/node_modules`)
   ? allPeers.map(contenderOf)
   : []
 

@@ -18,7 +18,7 @@ const bun = fileURLToPath(new URL('../../scripts/bun', import.meta.url))
  * Node as this package pins it: where npm unpacks its program, so that no install script has to put
  * it elsewhere.
  */
-export const peerNode = `${folder}node_modules/node-${process.platform}-${process.arch}/bin/node`
+export const peerNode = `${folder}../node_modules/node-${process.platform}-${process.arch}/bin/node`
 const production = { NODE_ENV: 'production' }
 
 function onNode(

@@ -1,4 +1,4 @@
-// scripts/bun bench/tableForms.ts: which form of SQLite's tables keeps small plants fast, alone and
+// scripts/bun lab/tableForms.ts: which form of SQLite's tables keeps small plants fast, alone and
 // beside plants of a megabyte of other accounts. Microseconds of processor time, medians of
 // alternating rounds.
 import { mkdtempSync, rmSync } from 'node:fs'

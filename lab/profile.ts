@@ -1,4 +1,4 @@
-// scripts/bun bench/profile.ts [creates | "lists of 20" | …]: where the service spends a request,
+// scripts/bun lab/profile.ts [creates | "lists of 20" | …]: where the service spends a request,
 // as a table of its threads (processor time by the kernel's count) and one of its functions
 // (samples of the runtime's profiler).
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

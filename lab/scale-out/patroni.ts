@@ -1,11 +1,11 @@
-// scripts/bun scale-out/patroni.ts [--kills N] [--freezes N] [--keep]: two services on a Patroni
+// scripts/bun lab/scale-out/patroni.ts [--kills N] [--freezes N] [--keep]: two services on a Patroni
 // cluster, under load, through a switchover, dead leaders and frozen ones; measures the gaps and
 // counts what was lost.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Running, run, start } from '../test/support/process.ts'
+import { type Running, run, start } from '../../test/support/process.ts'
 import { Load, type Losses, type Measures } from './load.ts'
 import { missingPackages, PatroniCluster, type PatroniNode, versions } from './patroniCluster.ts'
 import { countFlag, host, interrupted, until } from './processes.ts'
