@@ -61,19 +61,6 @@ export function startService(
   )
 }
 
-/** The service under the runtime's profiler, which writes what it found to a folder at the end. */
-export async function profiledService(path: string, folder: string): Promise<BenchServer> {
-  const profiler = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const serve = ['serve', '--port', '0', '--store', `sqlite:${path}`, '--first-token']
-  const server = await startServer([
-    `${root}scripts/bun`,
-    ...profiler,
-    `${root}src/main.ts`,
-    ...serve,
-  ])
-  return { ...server, token: await server.printed(tokenForm) }
-}
-
 /** The same runtime answering a constant: as fast as any service on it could be. */
 export const ceiling: Contender = {
   name: 'ceiling',
