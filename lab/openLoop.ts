@@ -1,7 +1,7 @@
 // Loads a server at a constant rate (generator.ts) and reads what it measured: latency as a client
 // sees it that does not wait for the server.
 import { fileURLToPath } from 'node:url'
-import { loaderCore, runPinned } from './cores.ts'
+import { loaderCore, runPinned } from './programs.ts'
 import type { Workload } from './workloads.ts'
 
 /** Requests of one kind at a constant rate. */

@@ -13,7 +13,7 @@ import { ceiling, service } from './servers.ts'
 import { median, ratiosWithinRounds } from './statistics.ts'
 
 /** A heading and a table under it, the first column to the left, the others to the right. */
-interface Table {
+export interface Table {
   readonly title: string
   readonly columns: readonly string[]
   readonly rows: readonly (readonly string[])[]
@@ -253,7 +253,7 @@ function whole(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 
-function tableText({ title, columns, rows }: Table): string {
+export function tableText({ title, columns, rows }: Table): string {
   const widths = columns.map((head, column) =>
     Math.max(head.length, 4, ...rows.map((row) => row[column]?.length ?? 0)),
   )

@@ -8,9 +8,9 @@ import { Bench } from './bench.ts'
 import { describeMachine } from './machine.ts'
 import { measureThroughput, quickThroughput } from './parts/throughput.ts'
 import { type Part, parts, type Results } from './parts.ts'
+import { missingPrograms } from './programs.ts'
 import { report } from './report.ts'
 import { peers } from './servers.ts'
-import { missingTools } from './wrk.ts'
 
 const usage = `Usage: npm run bench -- [PART ...] [--quick] [--json]
 
@@ -29,7 +29,12 @@ async function main(): Promise<void> {
   }
   const unknown = positionals.find((name) => !Object.hasOwn(parts, name))
   if (unknown !== undefined) throw new Error(`there is no part "${unknown}"\n\n${usage}`)
-  const missing = missingTools()
+  const missing = missingPrograms({
+    wrk: 'wrk',
+    taskset: 'util-linux',
+    curl: 'curl',
+    cc: 'gcc libc6-dev',
+  })
   if (missing !== undefined) throw new Error(missing)
   if (peers.length === 0)
     console.error('bench: the peers are left out; npm ci --prefix lab installs them.')

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { pinned, serverCore } from './cores.ts'
 import { contenders as allPeers, type Contender as Peer } from './peers/contenders.ts'
+import { pinned, serverCore } from './programs.ts'
 
 export interface Contender {
   readonly name: string
@@ -105,7 +105,8 @@ async function startServer(
   environment: Environment = {},
 ): Promise<Started> {
   const startedMs = performance.now()
-  const child = spawn(...pinned(command, serverCore), {
+  const [program = '', ...args] = pinned(command, serverCore)
+  const child = spawn(program, args, {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -1,10 +1,9 @@
 // Loads a server with wrk (Debian package "wrk"): a closed loop, in which each connection asks
 // again as soon as it is answered. It shows how much a server can do.
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loaderCore, runPinned } from './cores.ts'
+import { loaderCore, runPinned } from './programs.ts'
 import { creates, requestParts, type Step, stockOffset, type Workload } from './workloads.ts'
 
 export interface Load {
@@ -29,17 +28,6 @@ export interface Measured {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
-}
-
-/** What of the programs that a benchmark needs is not there, as a sentence that says what to do. */
-export function missingTools(): string | undefined {
-  const packages = { wrk: 'wrk', taskset: 'util-linux', curl: 'curl', cc: 'gcc libc6-dev' }
-  const missing = Object.entries(packages).filter(
-    ([tool]) => spawnSync('which', [tool]).status !== 0,
-  )
-  if (missing.length === 0) return undefined
-  const names = missing.map(([tool]) => tool).join(', ')
-  return `The benchmark needs ${names}: on Debian, apt-get install ${missing.map(([, name]) => name).join(' ')}.`
 }
 
 /** Rejects where any answer was no success, because then nothing was measured. */

@@ -2,7 +2,7 @@
 // beside them the store alone, without HTTP.
 import { fileURLToPath } from 'node:url'
 import { type Bench, type NamedServer, rotated } from '../bench.ts'
-import { runPinned, serverCore } from '../cores.ts'
+import { runPinned, serverCore } from '../programs.ts'
 import { type BenchServer, type Contender, ceiling, service, sqlitePeers } from '../servers.ts'
 import type { StorageOrder, StorageResult } from '../storage.ts'
 import {

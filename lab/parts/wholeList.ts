@@ -2,8 +2,8 @@
 // and how long others wait meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
-import { loaderCore, runPinned } from '../cores.ts'
 import { type Outcome, openLoop } from '../openLoop.ts'
+import { loaderCore, runPinned } from '../programs.ts'
 import { seedPlants, seedTokens } from '../seed.ts'
 import { type BenchServer, startService } from '../servers.ts'
 import { listsOf20 } from '../workloads.ts'

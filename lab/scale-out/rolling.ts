@@ -1,24 +1,18 @@
-// scripts/bun lab/scale-out/rolling.ts [--rounds N] [--sigterm-only] [--config FILE]: two services on
-// one database behind HAProxy, restarted one after the other under load; counts the requests that
+// scripts/bun lab/scale-out/rolling.ts [--rounds N] [--sigterm-only]: two services on one database
+// behind HAProxy (haproxy.cfg), restarted one after the other under load; counts the requests that
 // failed.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { until } from '../../test/support/clock.ts'
+import { freePort, host, killFamilies } from '../../test/support/operatingSystem.ts'
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
-import { type Running, run, start } from '../../test/support/process.ts'
-import { Load } from './load.ts'
-import {
-  countFlag,
-  freePorts,
-  host,
-  interrupted,
-  killFamilies,
-  launch,
-  missing,
-  until,
-} from './processes.ts'
+import { type Running, start } from '../../test/support/process.ts'
+import { launch, missingPrograms } from '../programs.ts'
+import { countOf, interrupted, prepareDatabase, startLoad, verdict } from './services.ts'
 
 interface Service {
   /** As haproxy.cfg names it. */
@@ -27,149 +21,108 @@ interface Service {
   running: Running
 }
 
-interface Setting {
-  readonly folder: string
-  readonly config: string
-  readonly rounds: number
-  /** Whether HAProxy is told before a process is stopped. */
-  readonly draining: boolean
-  readonly postgres: PostgresServer
-}
-
-const loadOptions = { creators: 16, deleters: 6, readers: 6, pauseMs: 2, timeoutMs: 20_000 }
-const waitMs = 30_000
 const quietMs = 1500
 
-const tell = (text: string): void => console.error(text)
+const tell = (text: string): void => console.error(`${new Date().toISOString()} ${text}`)
 
-async function main(args: readonly string[]): Promise<number> {
-  const rounds = countFlag(args, '--rounds', 3, 100)
-  if (missing(['haproxy']).length > 0) {
-    tell("This needs Debian's package: apt-get install haproxy")
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '3' },
+      'sigterm-only': { type: 'boolean', default: false },
+    },
+  })
+  const rounds = countOf('rounds', values.rounds)
+  const missing = missingPrograms({ haproxy: 'haproxy' })
+  if (missing !== undefined) {
+    console.error(missing)
     return 2
   }
-  const config = args.includes('--config')
-    ? (args[args.indexOf('--config') + 1] ?? '')
-    : join(import.meta.dir, 'haproxy.cfg')
   const folder = mkdtempSync(join(tmpdir(), 'plants-rolling-'))
   const services: Service[] = []
   const proxies: ChildProcess[] = []
   const postgres = await startPostgres()
-  const setting = { folder, config, rounds, draining: !args.includes('--sigterm-only'), postgres }
+  const measured = measure(folder, postgres, services, proxies, rounds, !values['sigterm-only'])
   try {
-    return await Promise.race([measure(setting, services, proxies), interrupted()])
+    return await Promise.race([measured, interrupted()])
   } finally {
     // The database first: what is still being started fails then.
     await postgres.dispose()
     for (const { running } of services) running.process.kill('SIGKILL')
-    await killFamilies(proxies.flatMap(({ pid }) => (pid === undefined ? [] : [pid])))
+    await killFamilies(proxies.flatMap(({ pid }) => pid ?? []))
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
+/** `draining`: HAProxy is told before a service is stopped. */
 async function measure(
-  setting: Setting,
+  folder: string,
+  postgres: PostgresServer,
   services: Service[],
   proxies: ChildProcess[],
+  rounds: number,
+  draining: boolean,
 ): Promise<number> {
-  const { folder, postgres, rounds } = setting
-  const store = ['--store', postgres.url()]
-  await succeeding(run(['migrate', ...store], folder))
-  const token = (
-    await succeeding(run(['token', 'issue', '--account', 'load', ...store], folder))
-  ).trim()
-  const [proxyPort = 0, ...ports] = await freePorts(3)
-  ports.forEach((port, index) => {
-    const name = index === 0 ? 'one' : 'two'
-    services.push({ name, port, running: startService(setting, port) })
-  })
+  const store = postgres.url()
+  const startOn = (port: number): Running =>
+    start(['serve', '--port', String(port), '--store', store], folder)
+  const token = await prepareDatabase(store, folder)
+  for (const name of ['one', 'two']) {
+    const port = await freePort()
+    services.push({ name, port, running: startOn(port) })
+  }
   await Promise.all(services.map(({ running }) => running.url))
-  proxies.push(startProxy(setting, proxyPort, services))
-  await until(
-    'HAProxy has found both services',
-    waitMs,
-    async () => (await upServers(folder)).length === services.length,
-  )
+  const proxyPort = await freePort()
+  proxies.push(startProxy(folder, proxyPort, services))
+  const areUp = async (): Promise<boolean> => (await upServers(folder)).length === services.length
+  await until('HAProxy has found both services', areUp)
 
-  const load = new Load({ ...loadOptions, urls: [`http://${host}:${proxyPort}`], token })
-  load.start()
+  const load = startLoad([`http://${host}:${proxyPort}`], token)
   await Bun.sleep(quietMs)
   for (let round = 1; round <= rounds; round += 1)
-    for (const service of services) await restart(setting, service)
-  const { answers, slowestMs } = load.end()
-  await load.stop()
+    for (const service of services) {
+      tell(`round ${round} of ${rounds}: restarting ${service.name}`)
+      // What a rolling upgrade does to each process in turn.
+      if (draining) {
+        await setState(folder, service, 'drain')
+        const isDrained = async (): Promise<boolean> => (await requestsOf(folder, service)) === 0
+        await until(`${service.name} has no requests`, isDrained)
+      }
+      service.running.process.kill('SIGTERM')
+      const { code, err } = await service.running.finished
+      if (code !== 0) throw new Error(`${service.name} ended with ${code}: ${err.slice(-2000)}`)
+      service.running = startOn(service.port)
+      await service.running.url
+      if (draining) await setState(folder, service, 'ready')
+      const isUp = async (): Promise<boolean> => (await upServers(folder)).includes(service.name)
+      await until(`${service.name} is up again`, isUp)
+      await Bun.sleep(quietMs)
+    }
 
-  const rows = await postgres.sql("select id from plants where account = 'load'")
-  const losses = load.losses(new Set(rows.map(({ id }) => BigInt(String(id)))))
-  const failed = [...answers].filter(([status]) => status !== 200 && status !== 204)
+  const nothingWrong = await verdict(load)
+  const failed = Object.entries(load.statuses).filter(([answer]) => !/ 20[04]$/.test(answer))
   const failedCount = failed.reduce((sum, [, count]) => sum + count, 0)
-  console.log(`
-${spawnSync('haproxy', ['-v'], { encoding: 'utf8' }).stdout.split('\n')[0]}
-restarts: ${rounds * services.length}, ${setting.draining ? 'each taken out of HAProxy before SIGTERM' : 'by SIGTERM alone'}
-answers: ${[...answers].map(([status, count]) => `${status === 0 ? 'none' : status}: ${count}`).join(', ')}
-slowest: ${slowestMs.toFixed(0)} ms
-failed: ${failedCount}
-lost: ${losses.creates + losses.deletes + losses.denied}
-contradictions: ${load.contradictionCount}${load.contradictions.map((what) => `\n  ${what}`).join('')}`)
-  return failedCount + losses.creates + losses.deletes + losses.denied + load.contradictionCount ===
-    0
-    ? 0
-    : 1
+  console.log(`${spawnSync('haproxy', ['-v'], { encoding: 'utf8' }).stdout.split('\n')[0]}
+restarts: ${rounds * services.length}, ${draining ? 'each taken out of HAProxy before SIGTERM' : 'by SIGTERM alone'}
+slowest: ${load.slowestMs.toFixed(0)} ms
+failed requests: ${failedCount}`)
+  return nothingWrong && failedCount === 0 ? 0 : 1
 }
 
-async function succeeding(command: ReturnType<typeof run>): Promise<string> {
-  const { code, out, err } = await command
-  if (code !== 0) throw new Error(err)
-  return out
-}
-
-function startService({ folder, postgres }: Setting, port: number): Running {
-  return start(['serve', '--port', String(port), '--store', postgres.url()], folder)
-}
-
-function startProxy(
-  { folder, config }: Setting,
-  proxyPort: number,
-  services: readonly Service[],
-): ChildProcess {
+function startProxy(folder: string, proxyPort: number, services: readonly Service[]): ChildProcess {
   const [one, two] = services.map(({ port }) => String(port))
   const env = {
-    PATH: process.env['PATH'],
     PLANTS_ADMIN: join(folder, 'admin'),
     PLANTS_PORT: String(proxyPort),
     PLANTS_ONE: one,
     PLANTS_TWO: two,
   }
   const log = join(folder, 'haproxy.log')
-  const child = launch(['haproxy', '-db', '-f', config], log, { env })
+  const child = launch(['haproxy', '-db', '-f', join(import.meta.dir, 'haproxy.cfg')], log, { env })
   child.once('exit', (code) => {
     if (code !== null) tell(`haproxy ended with ${code}: ${readFileSync(log, 'utf8')}`)
   })
   return child
-}
-
-/** What a rolling upgrade does to each process in turn. */
-async function restart(setting: Setting, service: Service): Promise<void> {
-  const { folder, draining } = setting
-  tell(`restarting ${service.name}`)
-  if (draining) {
-    await setState(folder, service, 'drain')
-    await until(
-      `${service.name} has no requests`,
-      waitMs,
-      async () => (await requestsOf(folder, service)) === 0,
-    )
-  }
-  service.running.process.kill('SIGTERM')
-  const { code, err } = await service.running.finished
-  if (code !== 0) throw new Error(`${service.name} ended with ${code}: ${err.slice(-2000)}`)
-  service.running = startService(setting, service.port)
-  await service.running.url
-  if (draining) await setState(folder, service, 'ready')
-  await until(`${service.name} is up again`, waitMs, async () =>
-    (await upServers(folder)).includes(service.name),
-  )
-  await Bun.sleep(quietMs)
 }
 
 async function setState(
@@ -226,8 +179,8 @@ function askProxy(folder: string, command: string): Promise<string> {
 }
 
 try {
-  process.exit(await main(process.argv.slice(2)))
+  process.exit(await main())
 } catch (error) {
-  tell(`rolling: ${error instanceof Error ? error.message : String(error)}`)
+  console.error(`rolling: ${error instanceof Error ? error.message : String(error)}`)
   process.exit(1)
 }

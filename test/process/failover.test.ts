@@ -161,7 +161,7 @@ describe('the death of the primary', () => {
     for (const { err } of processes)
       expect(err()).toContain(`connected to the database at 127.0.0.1:${standby.port}`)
     console.log(
-      `no write for ${load.gapMs.toFixed(0)} ms, ${resumedMs.toFixed(0)} ms after the promotion; ${JSON.stringify(load.statuses)}`,
+      `no write for ${load.gap.lengthMs.toFixed(0)} ms, ${resumedMs.toFixed(0)} ms after the promotion; ${JSON.stringify(load.statuses)}`,
     )
   }, 60_000)
 })

@@ -110,11 +110,15 @@ export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Looks again and again until something holds; rejects if that takes longer than 20 s. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 20_000
+/** Looks again and again until something holds; rejects if that takes longer. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 20_000,
+): Promise<void> {
+  const endMs = performance.now() + timeoutMs
   while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`)
+    if (performance.now() > endMs) throw new Error(`${what}: not even after ${timeoutMs / 1000} s`)
     await Bun.sleep(10)
   }
 }

@@ -1,11 +1,8 @@
 // Real PostgreSQL servers for tests, from the programs that npm brings along: nothing to install.
 //
-// - startPostgres makes a server in a folder of its own; startStandby one that follows another.
-// - sharedPostgres is one server for all tests of the process.
-// - kill is like a power cut: every process of the server goes at once.
-// - No server and no file outlives the test process, however that ends: shells that wait for its
-//   end clear up after it.
-// - As root the programs run as "nobody", since PostgreSQL refuses root.
+// startPostgres makes a server in a folder of its own, startStandby one that follows another, and
+// sharedPostgres is one server for all tests of the process. No server and no file outlives the test
+// process, however that ends: shells that wait for its end clear up after it.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -16,7 +13,6 @@ import {
   existsSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -24,11 +20,21 @@ import {
 } from 'node:fs'
 import { copyFile, mkdir, readdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { createServer as createListener } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { Client } from 'pg'
+import { Client, type ClientConfig } from 'pg'
 import { until } from './clock.ts'
+import {
+  areAlive,
+  asOther,
+  family,
+  freePort,
+  giveAway,
+  gone,
+  host,
+  killFamilies,
+  send,
+} from './operatingSystem.ts'
 
 export interface PostgresServer {
   readonly host: string
@@ -82,7 +88,6 @@ export interface StandbyOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-const host = '127.0.0.1'
 const password = 'secret'
 
 const defaultSettings: Readonly<Record<string, string>> = {
@@ -188,17 +193,17 @@ function createServer(port: number): PostgresServer {
   /** The first of its processes, where it runs. */
   let postmaster: number | undefined
   const signal = (name: NodeJS.Signals): void => {
-    if (postmaster !== undefined) for (const processId of family(postmaster)) send(processId, name)
+    if (postmaster !== undefined) send(family(postmaster), name)
   }
   const end = async (name: NodeJS.Signals): Promise<void> => {
     if (postmaster === undefined) return
     signal('SIGCONT')
-    send(postmaster, name)
+    send([postmaster], name)
     await gone([postmaster])
     postmaster = undefined
   }
   const sql = (text: string, database = 'plants'): Promise<Record<string, unknown>[]> =>
-    runSql(port, database, text)
+    runSql({ port, database }, text)
   const url = (database = 'plants'): string =>
     `postgres://plants:${password}@${host}:${port}/${database}`
   return {
@@ -218,11 +223,7 @@ function createServer(port: number): PostgresServer {
     stop: (mode = 'fast') => end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT'),
     kill: async () => {
       if (postmaster === undefined) return
-      // Halted first, so that it starts no further process while the others are counted.
-      send(postmaster, 'SIGSTOP')
-      const processIds = family(postmaster)
-      for (const processId of processIds) send(processId, 'SIGKILL')
-      await gone(processIds)
+      await killFamilies([postmaster])
       postmaster = undefined
       releaseSharedMemory(folder)
     },
@@ -282,14 +283,13 @@ function logOf(folder: string): string {
   return contentOf(join(folder, 'log')).slice(-2000)
 }
 
-async function connect(port: number, database: string): Promise<Client> {
+async function connect(options: ClientConfig): Promise<Client> {
   const client = new Client({
     host,
-    port,
     user: 'postgres',
     password,
-    database,
     connectionTimeoutMillis: 10_000,
+    ...options,
   })
   // A connection lost between two queries; one lost under a query rejects that query.
   client.on('error', () => {})
@@ -297,14 +297,14 @@ async function connect(port: number, database: string): Promise<Client> {
   return client
 }
 
-async function runSql(
-  port: number,
-  database: string,
+/** Runs one statement or several as superuser, and gives the rows of the last. */
+export async function runSql(
+  options: ClientConfig,
   text: string,
 ): Promise<Record<string, unknown>[]> {
-  const client = await connect(port, database)
+  const client = await connect(options)
   try {
-    // Where there are several statements, there is a result for each.
+    // If there are several statements, there is a result for each.
     const result: unknown = await client.query(text)
     const last: unknown = Array.isArray(result) ? result.at(-1) : result
     return (last as { rows: Record<string, unknown>[] }).rows
@@ -360,7 +360,7 @@ function addSettings(folder: string, settings: Readonly<Record<string, string>>)
 
 /** The base backup of a running server, as the manual has it for a copy made by hand. */
 async function copyRunning(primary: PostgresServer, folder: string): Promise<void> {
-  const session = await connect(primary.port, 'postgres')
+  const session = await connect({ port: primary.port, database: 'postgres' })
   try {
     await session.query("select pg_backup_start('standby', fast => true)")
     await copyFolder(join(primary.folder, 'data'), join(folder, 'data'))
@@ -408,21 +408,7 @@ function followPrimary(
   giveAway(folder)
 }
 
-async function freePort(): Promise<number> {
-  // Below the range from which connections take their ports, so that it stays free while the server
-  // is down.
-  const port = 15_000 + Math.floor(Math.random() * 15_000)
-  const free = await new Promise<boolean>((resolve) => {
-    const listener = createListener().once('error', () => resolve(false))
-    listener.listen(port, host, () => listener.close(() => resolve(true)))
-  })
-  return free ? port : await freePort()
-}
-
 // The programs, and as whom they run.
-
-const asRoot = process.getuid?.() === 0
-const identity = asRoot ? { uid: 65_534, gid: 65_534 } : {}
 
 function surroundings(folder: string) {
   const libraries = process.platform === 'linux' ? { LD_LIBRARY_PATH: join(programs(), 'lib') } : {}
@@ -433,12 +419,7 @@ function surroundings(folder: string) {
     TZ: 'UTC',
     ...libraries,
   }
-  return { cwd: folder, env, ...identity }
-}
-
-/** Makes a folder and what is in it belong to whom the programs run as. */
-function giveAway(folder: string): void {
-  if (asRoot) spawnSync('chown', ['-R', `${identity.uid}:${identity.gid}`, folder])
+  return { cwd: folder, env, ...asOther }
 }
 
 /**
@@ -488,66 +469,11 @@ function works(native: string): boolean {
 function trial(native: string, program: string) {
   const env = { LD_LIBRARY_PATH: join(native, 'lib') }
   return spawnSync(join(native, 'bin', program), ['--version'], {
-    ...identity,
+    ...asOther,
     env,
     cwd: '/',
     encoding: 'utf8',
   })
-}
-
-// Processes.
-
-function send(processId: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(processId, signal)
-  } catch {
-    // It is gone already.
-  }
-}
-
-/** A process and its children, which is all that a server has. */
-function family(processId: number): number[] {
-  const children = processes().filter(({ parentId }) => parentId === processId)
-  return [processId, ...children.map((child) => child.processId)]
-}
-
-/** Whether one of them is more than an entry that nobody has collected. */
-function areAlive(processIds: readonly number[]): boolean {
-  return processes().some(
-    ({ processId, state }) => processIds.includes(processId) && !state.startsWith('Z'),
-  )
-}
-
-function gone(processIds: readonly number[]): Promise<void> {
-  return until('every process is gone', async () => !areAlive(processIds))
-}
-
-interface Process {
-  readonly processId: number
-  readonly parentId: number
-  readonly state: string
-}
-
-/** All processes: from /proc where there is one, since small Linux systems have no ps. */
-function processes(): Process[] {
-  const lines = existsSync('/proc/self/stat')
-    ? readdirSync('/proc')
-        .filter((name) => /^\d+$/.test(name))
-        .map(statusLine)
-    : spawnSync('ps', ['-A', '-o', 'pid=,state=,ppid='], { encoding: 'utf8' }).stdout.split('\n')
-  return lines.map((line) => {
-    const [processId, state = '', parentId] = line.trim().split(/\s+/)
-    return { processId: Number(processId), state, parentId: Number(parentId) }
-  })
-}
-
-/** The line of a process as ps has it; the name, in parentheses, may hold spaces. */
-function statusLine(processId: string): string {
-  try {
-    return readFileSync(`/proc/${processId}/stat`, 'utf8').replace(/\(.*\)/s, '')
-  } catch {
-    return ''
-  }
 }
 
 // What the test process holds once, although its modules may be evaluated once for each test file.
@@ -597,7 +523,7 @@ function makeProcessFolder(): string {
   giveAway(folder)
   // For reading too, so that it does not wait for a reader.
   openSync(alive, constants.O_RDWR)
-  spawnSync('/bin/sh', ['-c', janitor, 'sh', folder], { ...identity, cwd: folder, stdio: 'ignore' })
+  spawnSync('/bin/sh', ['-c', janitor, 'sh', folder], { ...asOther, cwd: folder, stdio: 'ignore' })
   return folder
 }
 
