@@ -1,9 +1,8 @@
 // What the benchmark asks, and whether its numbers can be trusted.
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Order, Outcome } from './openLoop.ts'
 import type { Results } from './parts.ts'
-import { plots } from './plots.ts'
 import {
   creates,
   deletes,
@@ -135,11 +134,15 @@ describe('the generator of a constant rate', () => {
 
 describe('the paper', () => {
   const folder = 'docs/benchmarks'
+  const svgFiles = readdirSync(folder).filter((file) => file.endsWith('.svg'))
   const results = JSON.parse(readFileSync(`${folder}/results.json`, 'utf8')) as Results
 
-  test('shows the plots of its results', () => {
-    const drawn = plots(results)
-    expect(Object.keys(drawn)).not.toBeEmpty()
+  // What draws them comes with the lab's own packages, which CI installs.
+  const isExcused = !existsSync('lab/node_modules') && !process.env['CI']
+  test.skipIf(isExcused)('shows the plots of its results', async () => {
+    const { plots } = await import('./plots.ts')
+    const drawn = await plots(results)
+    expect(Object.keys(drawn).length).toBe(svgFiles.length)
     for (const [name, svg] of Object.entries(drawn))
       expect(readFileSync(`${folder}/${name}.svg`, 'utf8')).toBe(svg)
   })
@@ -148,8 +151,6 @@ describe('the paper', () => {
     const text = readFileSync('docs/benchmarks.md', 'utf8')
     const files = [...text.matchAll(/\]\((?!http)([^)#]+)\)/g)].map(([, file]) => `docs/${file}`)
     expect(files.filter((file) => !existsSync(file))).toEqual([])
-    expect(files.filter((file) => file.endsWith('.svg')).length).toBe(
-      Object.keys(plots(results)).length,
-    )
+    expect(files.filter((file) => file.endsWith('.svg')).length).toBe(svgFiles.length)
   })
 })

@@ -8,6 +8,6 @@ import { report } from './report.ts'
 
 const folder = new URL('../docs/benchmarks/', import.meta.url)
 const results = JSON.parse(readFileSync(new URL('results.json', folder), 'utf8')) as Results
-for (const [name, svg] of Object.entries(plots(results)))
+for (const [name, svg] of Object.entries(await plots(results)))
   writeFileSync(new URL(`${name}.svg`, folder), svg)
 console.log(report(results))

@@ -184,7 +184,7 @@ describe('dependencies', () => {
     )
   })
 
-  test('name no registry in the lock file', () => {
-    expect(readFileSync('package-lock.json', 'utf8')).not.toMatch(/"resolved": "http/)
+  test.each(['package-lock.json', 'lab/package-lock.json'])('name no registry in %s', (path) => {
+    expect(readFileSync(path, 'utf8')).not.toMatch(/"resolved": "http/)
   })
 })
