@@ -2,11 +2,12 @@
 // they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
 // Places are shared out by account: an account that writes much fills neither the batches nor the
 // room.
+import type { Clock } from '../clock.ts'
 import { nothingDone, tooManyWaiting } from './failures.ts'
 
 /**
  * Writes a batch and answers what became of each write, in their order; rejects with a Failure
- * where none of them counts.
+ * if none of them counts.
  */
 export type Commit<Write, Outcome> = (batch: readonly Write[]) => Promise<readonly Outcome[]>
 
@@ -53,10 +54,11 @@ export class WaitingRoom {
 }
 
 export interface GroupCommitOptions<Write> {
+  readonly clock: Clock
   readonly room: WaitingRoom
   /** How much text a write holds, in UTF-16 code units. */
-  readonly textOf: (write: Write) => number
-  /** What must not be twice in one batch, where there is such a thing. */
+  readonly textLengthOf: (write: Write) => number
+  /** What must not be twice in one batch, if there is such a thing. */
   readonly keyOf?: (write: Write) => unknown
   /** How long a write may wait for its batch; absent: for as long as it takes. */
   readonly waitMaxMs?: number
@@ -75,6 +77,7 @@ interface Waiting<Write, Outcome> {
 export class GroupCommit<Write, Outcome> {
   readonly #commit: Commit<Write, Outcome>
   readonly #options: GroupCommitOptions<Write>
+  readonly #clock: Clock
   /**
    * By account, in the order in which they came. The account that was served longest ago comes
    * first.
@@ -88,17 +91,18 @@ export class GroupCommit<Write, Outcome> {
   constructor(commit: Commit<Write, Outcome>, options: GroupCommitOptions<Write>) {
     this.#commit = commit
     this.#options = options
+    this.#clock = options.clock
   }
 
   /**
    * Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`.
    */
   submit(account: string, write: Write): Promise<Outcome> {
-    if (!this.#options.room.take(account, this.#options.textOf(write))) {
+    if (!this.#options.room.take(account, this.#options.textLengthOf(write))) {
       if (this.#committing === undefined) this.#options.onIdle?.()
       return Promise.reject(tooManyWaiting())
     }
-    const submittedMs = performance.now()
+    const submittedMs = this.#clock.monotonicMs()
     return new Promise((resolve, reject) => {
       const waiting = { account, write, submittedMs, resolve, reject }
       const queue = this.#waiting.get(account)
@@ -121,7 +125,7 @@ export class GroupCommit<Write, Outcome> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waitingCount > 0) {
       this.#refuseOverdue()
-      const startMs = performance.now()
+      const startMs = this.#clock.monotonicMs()
       const settled = await this.#commitBatch(this.#takeBatch())
       await this.#awaitReturn(settled, startMs)
     }
@@ -130,21 +134,21 @@ export class GroupCommit<Write, Outcome> {
   }
 
   /**
-   * Those whose writes are settled often write again at once. Where the next batch leaves without
+   * Those whose writes are settled often write again at once. If the next batch leaves without
    * them, all writers fall into two halves for good, each of which waits for the commit of the
    * other. So after a long commit they are waited for, a part of its time at most, unless what came
    * meanwhile shows that writers do not come at once.
    */
   async #awaitReturn(settled: number, startMs: number): Promise<void> {
-    const tookMs = performance.now() - startMs
+    const tookMs = this.#clock.monotonicMs() - startMs
     const waitMaxMs = Math.min(tookMs * returnShare, returnMaxMs)
     const lastCameMs = this.#waitingCount === 0 ? 0 : this.#lastSubmittedMs - startMs
     const everybody = Math.min(settled + this.#waitingCount, batchWritesMax)
     if (everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
     if (this.#waitingCount >= everybody) return
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, waitMaxMs)
-      this.#awaited = { everybody, resolve: () => resolve(clearTimeout(timer)) }
+      const callOff = this.#clock.after(waitMaxMs, resolve)
+      this.#awaited = { everybody, resolve: () => resolve(callOff()) }
     })
     this.#awaited = undefined
   }
@@ -170,7 +174,7 @@ export class GroupCommit<Write, Outcome> {
   #refuseOverdue(): void {
     const { waitMaxMs } = this.#options
     if (waitMaxMs === undefined) return
-    const earliestMs = performance.now() - waitMaxMs
+    const earliestMs = this.#clock.monotonicMs() - waitMaxMs
     for (const queue of [...this.#waiting.values()]) {
       const end = queue.findIndex(({ submittedMs }) => submittedMs >= earliestMs)
       if (end === 0) continue
@@ -183,13 +187,13 @@ export class GroupCommit<Write, Outcome> {
   }
 
   #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {
-    const { room, textOf } = this.#options
-    for (const { account, write } of writes) room.leave(account, textOf(write))
+    const { room, textLengthOf } = this.#options
+    for (const { account, write } of writes) room.leave(account, textLengthOf(write))
   }
 
   /** One write of each account, then a second of each, and so on until the batch is full. */
   #takeBatch(): readonly Waiting<Write, Outcome>[] {
-    const { textOf, keyOf } = this.#options
+    const { textLengthOf, keyOf } = this.#options
     const batch = new Set<Waiting<Write, Outcome>>()
     const keys = new Set<unknown>()
     let text = 0
@@ -198,7 +202,7 @@ export class GroupCommit<Write, Outcome> {
       const key = keyOf?.(waiting.write)
       if (key !== undefined && keys.has(key)) continue
       keys.add(key)
-      text += textOf(waiting.write)
+      text += textLengthOf(waiting.write)
       batch.add(waiting)
     }
     const served = new Set([...batch].map(({ account }) => account))
@@ -231,5 +235,41 @@ export class GroupCommit<Write, Outcome> {
     this.#waitingCount -= queue.length - left.length
     this.#waiting.delete(account)
     if (left.length > 0) this.#waiting.set(account, left)
+  }
+}
+
+/**
+ * A group for each account: its writes share a batch, and wait for those of no other account. One
+ * batch of an account is under way at a time.
+ */
+export class AccountBatches<Write, Outcome> {
+  readonly #commitFor: (account: string) => Commit<Write, Outcome>
+  readonly #options: Omit<GroupCommitOptions<Write>, 'onIdle'>
+  readonly #accounts = new Map<string, GroupCommit<Write, Outcome>>()
+
+  constructor(
+    commit: (account: string, batch: readonly Write[]) => Promise<readonly Outcome[]>,
+    options: Omit<GroupCommitOptions<Write>, 'onIdle'>,
+  ) {
+    this.#commitFor = (account) => (batch) => commit(account, batch)
+    this.#options = options
+  }
+
+  submit(account: string, write: Write): Promise<Outcome> {
+    return this.#ofAccount(account).submit(account, write)
+  }
+
+  /** Resolves when everything that was submitted is settled. */
+  async finish(): Promise<void> {
+    await Promise.all([...this.#accounts.values()].map((batches) => batches.finish()))
+  }
+
+  #ofAccount(account: string): GroupCommit<Write, Outcome> {
+    const known = this.#accounts.get(account)
+    if (known !== undefined) return known
+    const onIdle = (): void => void this.#accounts.delete(account)
+    const batches = new GroupCommit(this.#commitFor(account), { ...this.#options, onIdle })
+    this.#accounts.set(account, batches)
+    return batches
   }
 }

@@ -1,253 +1,224 @@
-// What becomes of writes when the writer fails: it is said exactly, and nobody waits for ever.
+// Which writes share a batch, how long each waits for it, and what becomes of those that cannot.
 import { describe, expect, test } from 'bun:test'
-import { GroupCommit, WaitingRoom } from '../../src/stores/groupCommit.ts'
-import type { Outcome, Write } from '../../src/stores/sqlite/writer/batch.ts'
-import { type Channel, commitThrough, textOf } from '../../src/stores/sqlite/writer/channel.ts'
+import {
+  type Commit,
+  GroupCommit,
+  type GroupCommitOptions,
+  WaitingRoom,
+} from '../../src/stores/groupCommit.ts'
+import { ManualClock, settled } from '../support/clock.ts'
 
-const write: Write = ['deletePlant', 'a', '1']
+const commitMs = 40
+const MiB = 1024 * 1024
 
-function channel(send: Channel['send'], ready: Channel['ready'] = async () => {}): Channel {
-  return { ready, send, close: async () => {} }
-}
-
-function groupCommit(through: Channel): GroupCommit<Write, Outcome> {
-  return new GroupCommit(commitThrough(through), { room: new WaitingRoom(), textOf })
-}
-
-const slowCommitMs = 40
-
-function slowGroup(
-  commit: (batch: readonly string[]) => Promise<void>,
-): GroupCommit<string, string> {
-  return new GroupCommit(
+/** A group that commits at once, and what it has committed. */
+function group(
+  options: Partial<GroupCommitOptions<string>> = {},
+  commit: Commit<string, string> = async (batch) => batch,
+): { group: GroupCommit<string, string>; batches: string[][] } {
+  const batches: string[][] = []
+  const clock = new ManualClock()
+  const made = new GroupCommit<string, string>(
     async (batch) => {
-      await commit(batch)
-      await Bun.sleep(slowCommitMs)
-      return batch
+      batches.push([...batch])
+      return await commit(batch)
     },
-    { room: new WaitingRoom(), textOf: ({ length }) => length },
+    { clock, room: new WaitingRoom(), textLengthOf: ({ length }) => length, ...options },
   )
+  return { group: made, batches }
+}
+
+/** A group whose commits take `commitMs`. */
+function slowGroup(options: Partial<GroupCommitOptions<string>> = {}): {
+  group: GroupCommit<string, string>
+  batches: string[][]
+  clock: ManualClock
+} {
+  const clock = new ManualClock()
+  const made = group({ clock, ...options }, async (batch) => {
+    await clock.sleep(commitMs)
+    return batch
+  })
+  return { ...made, clock }
 }
 
 describe('group commit', () => {
-  test('puts the writes that arrive together, and those that arrive during a commit, into one batch each', async () => {
-    const batches: number[] = []
-    const group = groupCommit(
-      channel(async (batch) => {
-        const writes = JSON.parse(batch) as Write[]
-        batches.push(writes.length)
-        if (batches.length === 1) for (let n = 0; n < 5; n += 1) void group.submit('a', write)
-        await Bun.sleep(5)
-        return JSON.stringify({ outcomes: writes.map(() => 1) })
-      }),
-    )
-    await Promise.all(Array.from({ length: 3 }, () => group.submit('a', write)))
+  test('puts the writes that arrive together into one batch, and those that arrive meanwhile into the next', async () => {
+    const { group, batches, clock } = slowGroup()
+    const first = Promise.all(['a', 'b', 'c'].map((each) => group.submit('a', each)))
+    await clock.advance(commitMs - 1)
+    const second = Promise.all(['d', 'e'].map((each) => group.submit('a', each)))
+    await clock.advance(1)
+    expect(await first).toEqual(['a', 'b', 'c'])
+    await clock.advance(2 * commitMs)
+    expect(await second).toEqual(['d', 'e'])
+    expect(batches).toEqual([
+      ['a', 'b', 'c'],
+      ['d', 'e'],
+    ])
     await group.finish()
-    expect(batches).toEqual([3, 5])
   })
 
   test('waits after a long commit for the writers that it settled, so that they and the others become one batch', async () => {
-    const batches: number[] = []
-    const group = slowGroup(async (batch) => void batches.push(batch.length))
+    const { group, batches, clock } = slowGroup()
     const writeOften = async (): Promise<void> => {
       for (let written = 0; written < 5; written += 1) {
         await group.submit('a', 'x')
         // As long as an answer and the next request take.
-        await Bun.sleep(1)
+        await clock.sleep(1)
       }
     }
-    const first = [writeOften(), writeOften()]
-    await Bun.sleep(1)
-    await Promise.all([...first, writeOften(), writeOften()])
-    expect(batches.slice(0, 4)).toEqual([2, 4, 4, 4])
+    const writers = [writeOften(), writeOften()]
+    await clock.advance(1)
+    writers.push(writeOften(), writeOften())
+    await clock.advance(10 * commitMs)
+    await Promise.all(writers)
+    expect(batches.map(({ length }) => length)).toEqual([2, 4, 4, 4, 4, 2])
   })
 
-  test('waits for nobody where writers come one by one', async () => {
-    const order: string[] = []
-    const group = slowGroup(async () => void order.push('commit'))
-    const first = [group.submit('a', 'x'), group.submit('a', 'x')]
-    await Bun.sleep(slowCommitMs / 2)
-    const late = group.submit('a', 'x')
-    await Promise.all(first)
-    await new Promise<void>((resolve) =>
-      setImmediate(() => resolve(void order.push('turn of others'))),
-    )
-    await late
-    expect(order).toEqual(['commit', 'commit', 'turn of others'])
+  test('waits for them for a part of the time of the commit, and for 5 ms at most', async () => {
+    for (const [tookMs, waitMs] of [
+      [8, 2],
+      [commitMs, 5],
+    ] as const) {
+      const clock = new ManualClock()
+      const { group: made, batches } = group({ clock }, async (batch) => {
+        await clock.sleep(tookMs)
+        return batch
+      })
+      const writes = [made.submit('a', 'x'), made.submit('a', 'x')]
+      await settled()
+      writes.push(made.submit('a', 'x'))
+      await clock.advance(tookMs + waitMs - 0.5)
+      expect(batches).toHaveLength(1)
+      await clock.advance(0.5)
+      expect(batches).toHaveLength(2)
+      await clock.advance(tookMs)
+      await Promise.all(writes)
+    }
+  })
+
+  test('waits for nobody after a short commit', async () => {
+    const clock = new ManualClock()
+    const { group: made, batches } = group({ clock }, async (batch) => {
+      await clock.sleep(1)
+      return batch
+    })
+    const writes = [made.submit('a', 'x'), made.submit('a', 'x')]
+    await settled()
+    writes.push(made.submit('a', 'x'))
+    await clock.advance(1)
+    expect(batches).toHaveLength(2)
+    await clock.advance(1)
+    await Promise.all(writes)
+  })
+
+  test('waits for nobody if writers come one by one', async () => {
+    const { group, batches, clock } = slowGroup()
+    const writes = [group.submit('a', 'x'), group.submit('a', 'x')]
+    await clock.advance(commitMs / 2)
+    writes.push(group.submit('a', 'x'))
+    await clock.advance(commitMs / 2)
+    expect(batches).toHaveLength(2)
+    await clock.advance(commitMs)
+    await Promise.all(writes)
   })
 
   test('waits for nobody after a commit that failed', async () => {
-    const order: string[] = []
-    const group = slowGroup(async () => {
-      order.push('commit')
-      if (order.length === 1) {
-        await Bun.sleep(slowCommitMs)
-        throw new Error('the disk is gone')
-      }
+    const clock = new ManualClock()
+    const { group: made, batches } = group({ clock }, async (batch) => {
+      await clock.sleep(commitMs)
+      if (batches.length === 1) throw new Error('the disk is gone')
+      return batch
     })
-    const first = Promise.allSettled([group.submit('a', 'x'), group.submit('a', 'x')])
-    await Bun.sleep(1)
-    const early = group.submit('a', 'x')
-    await first
-    await new Promise<void>((resolve) =>
-      setImmediate(() => resolve(void order.push('turn of others'))),
-    )
-    await early
-    expect(order).toEqual(['commit', 'commit', 'turn of others'])
+    const first = Promise.allSettled([made.submit('a', 'x'), made.submit('a', 'x')])
+    await settled()
+    const early = made.submit('a', 'x')
+    await clock.advance(commitMs)
+    expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(batches).toHaveLength(2)
+    await clock.advance(commitMs)
+    expect(await early).toBe('x')
   })
 
   test('keeps writes with one key apart, each in a batch of its own, while others go ahead', async () => {
-    const batches: string[][] = []
-    const group = new GroupCommit<string, number>(
-      async (batch) => {
-        batches.push([...batch])
-        return batch.map(() => batches.length)
-      },
-      { room: new WaitingRoom(), textOf: ({ length }) => length, keyOf: (write) => write },
-    )
-    expect(await Promise.all(['x', 'x', 'y', 'x'].map((each) => group.submit('a', each)))).toEqual([
-      1, 2, 1, 3,
-    ])
+    const { group: made, batches } = group({ keyOf: (write) => write })
+    await Promise.all(['x', 'x', 'y', 'x'].map((each) => made.submit('a', each)))
     expect(batches).toEqual([['x', 'y'], ['x'], ['x']])
   })
 
   test('refuses writes that have waited too long for those before them', async () => {
-    const group = new GroupCommit<string, string>(
-      async (batch) => {
-        await Bun.sleep(50)
-        return batch
-      },
-      {
-        room: new WaitingRoom(),
-        textOf: ({ length }) => length,
-        keyOf: () => 'one at a time',
-        waitMaxMs: 75,
-      },
-    )
-    const settled = await Promise.allSettled(
+    const { group, clock } = slowGroup({ keyOf: () => 'one at a time', waitMaxMs: 50 })
+    const writes = Promise.allSettled(
       ['first', 'second', 'third', 'fourth'].map((each) => group.submit('a', each)),
     )
-    expect(settled.map(({ status }) => status)).toEqual([
-      'fulfilled',
-      'fulfilled',
-      'rejected',
-      'rejected',
+    await clock.advance(4 * commitMs)
+    const refused = {
+      status: 'rejected' as const,
+      reason: expect.objectContaining({
+        refusal: 'store-unavailable',
+        cause: new Error('it waited too long for the writes before it'),
+      }),
+    }
+    expect(await writes).toEqual([
+      { status: 'fulfilled', value: 'first' },
+      { status: 'fulfilled', value: 'second' },
+      refused,
+      refused,
     ])
-    expect(settled[3]).toMatchObject({ reason: { refusal: 'store-unavailable' } })
   })
 
   test('counts what is being written to the room that is taken, and says when it is idle', async () => {
     let idle = 0
-    const room = new WaitingRoom()
-    const { promise, resolve } = Promise.withResolvers<void>()
     const onIdle = (): void => {
       idle += 1
     }
-    const options = { room, textOf: ({ length }: string) => length, onIdle }
-    const group = new GroupCommit<string, string>(async (batch) => {
-      await promise
-      return batch
-    }, options)
-    const first = group.submit('a', 'x'.repeat(30 * 1024 * 1024))
-    await Bun.sleep(5)
-    await expect(group.submit('a', 'x'.repeat(5 * 1024 * 1024))).rejects.toMatchObject({
-      refusal: 'store-unavailable',
-    })
-    await expect(
-      new GroupCommit<string, string>(async (batch) => batch, options).submit(
-        'a',
-        'x'.repeat(5 * 1024 * 1024),
-      ),
-    ).rejects.toThrow()
+    const options = { room: new WaitingRoom(), onIdle }
+    const { group: slow, clock } = slowGroup(options)
+    const first = slow.submit('a', 'x'.repeat(30 * MiB))
+    await settled()
+    const refused = { refusal: 'store-unavailable' }
+    await expect(slow.submit('a', 'x'.repeat(5 * MiB))).rejects.toMatchObject(refused)
+    const { group: other } = group(options)
+    await expect(other.submit('a', 'x'.repeat(5 * MiB))).rejects.toMatchObject(refused)
     expect(idle).toBe(1)
-    resolve()
+    await clock.advance(commitMs)
     await first
-    await Bun.sleep(5)
+    await settled()
     expect(idle).toBe(2)
-    expect(await group.submit('a', 'x')).toBe('x')
-  })
-
-  test('says that nothing was done where the batch was undone, and that it is unknown where it was not', async () => {
-    const undone = groupCommit(channel(async () => '{"failed":"disk full","undone":true}'))
-    await expect(undone.submit('a', write)).rejects.toMatchObject({
-      refusal: 'store-unavailable',
-      cause: { message: 'disk full' },
-    })
-    const unknown = groupCommit(
-      channel(async () => '{"failed":"input output error","undone":false}'),
-    )
-    await expect(unknown.submit('a', write)).rejects.toMatchObject({
-      refusal: 'outcome-unknown',
-      cause: { message: 'input output error' },
-    })
-  })
-
-  test('says unknown where the writer dies during the batch, and nothing done where it was dead before', async () => {
-    const dying = groupCommit(channel(() => Promise.reject(new Error('the writer has ended'))))
-    await expect(dying.submit('a', write)).rejects.toMatchObject({ refusal: 'outcome-unknown' })
-    const dead = groupCommit(
-      channel(
-        () => new Promise(() => {}),
-        () => Promise.reject(new Error('the writer has ended')),
-      ),
-    )
-    await expect(dead.submit('a', write)).rejects.toMatchObject({ refusal: 'store-unavailable' })
+    expect(await other.submit('a', 'x')).toBe('x')
   })
 
   test('refuses what would not fit into the memory it may take, and takes more once there is room', async () => {
-    const group = groupCommit(
-      channel(async (batch) => {
-        await Bun.sleep(1)
-        return JSON.stringify({ outcomes: (JSON.parse(batch) as Write[]).map(() => 1) })
-      }),
-    )
-    const large: Write = ['createPlant', 'a', '1', 'n'.repeat(1024 * 1024), null, null]
+    const { group: made } = group()
+    const large = 'n'.repeat(MiB)
     const results = await Promise.allSettled(
-      Array.from({ length: 80 }, () => group.submit('a', large)),
+      Array.from({ length: 80 }, () => made.submit('a', large)),
     )
-    const refused = results.filter(({ status }) => status === 'rejected')
-    expect(refused.length).toBeGreaterThan(40)
-    expect(refused.length).toBeLessThan(60)
-    expect(await group.submit('a', large)).toBe(1)
+    // One account takes half of the 64 MiB.
+    expect(results.map(({ status }) => status)).toEqual(
+      results.map((_, n) => (n < 32 ? 'fulfilled' : 'rejected')),
+    )
+    expect(await made.submit('a', large)).toBe(large)
   })
 
   test('shares batches and room out by account, so that one that writes much holds up nobody', async () => {
-    const batches: string[][] = []
-    const group = new GroupCommit<string, string>(
-      async (batch) => {
-        batches.push(batch.map((text) => text.slice(0, 1)))
-        await Bun.sleep(1)
-        return batch
-      },
-      { room: new WaitingRoom(), textOf: ({ length }) => length },
-    )
-    const large = 'h'.repeat(1024 * 1024)
-    const hog = Array.from({ length: 100 }, () => group.submit('hog', large).catch(() => 'refused'))
-    const others = ['b', 'c'].map((account) => group.submit(account, account))
-    await Promise.all(others)
-    // The others did not wait for more than the batch that was under way.
-    expect(batches.slice(0, 2).flat()).toEqual(expect.arrayContaining(['b', 'c']))
-    expect(
-      (await Promise.all(hog)).filter((outcome) => outcome === 'refused').length,
-    ).toBeGreaterThan(60)
+    const { group: made, batches } = group()
+    const large = 'h'.repeat(MiB)
+    const hog = Promise.allSettled(Array.from({ length: 100 }, () => made.submit('hog', large)))
+    await Promise.all(['b', 'c'].map((account) => made.submit(account, account)))
+    expect(batches[0]?.map((text) => text.slice(0, 1))).toEqual(['h', 'b', 'c', 'h', 'h', 'h'])
+    expect((await hog).filter(({ status }) => status === 'fulfilled')).toHaveLength(32)
   })
 
   test('serves each account in its turn, however many write more than fits into a batch', async () => {
-    const served: string[] = []
-    const group = new GroupCommit<string, string>(
-      async (batch) => {
-        served.push(...batch.map((text) => text.slice(0, 1)))
-        return batch
-      },
-      { room: new WaitingRoom(), textOf: ({ length }) => length },
-    )
+    const { group: made, batches } = group()
     const accounts = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
     // Four of these fill a batch.
     await Promise.all(
-      accounts.flatMap((account) =>
-        [1, 2].map(() => group.submit(account, account.repeat(1024 * 1024))),
-      ),
+      accounts.flatMap((account) => [1, 2].map(() => made.submit(account, account.repeat(MiB)))),
     )
-    expect(served.slice(0, 8).toSorted()).toEqual(accounts)
+    const served = batches.map((batch) => batch.map((text) => text.slice(0, 1)).join(''))
+    expect(served).toEqual(['abcd', 'efgh', 'abcd', 'efgh'])
   })
 })

@@ -1,51 +1,54 @@
-// The plants of a PostgreSQL store.
+// The plants of a PostgreSQL store: writes share a statement with the others of their account.
+import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
-import { nothingDone, writeUncertain } from '../failures.ts'
-import { WaitingRoom } from '../groupCommit.ts'
-import { firstAfter, idMax } from '../tokenRow.ts'
-import { AccountBatches } from './accountBatches.ts'
+import { writeUncertain } from '../failures.ts'
+import { AccountBatches, WaitingRoom } from '../groupCommit.ts'
+import { firstAfter, idMax, insertOrFind, textLengthMin, textLengthOf } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
 import { type Statement, statements } from './statements.ts'
-
-/** What a row takes at least, as text. */
-const rowTextMin = 50
 
 /** What became of a delete: whether the plant was there, or that nobody can tell. */
 type Deleted = boolean | 'unknown'
 
 export class PostgresPlants implements Plants {
   readonly #attempts: Attempts
-  readonly #operationMs: number
   readonly #randomBytes: (count: number) => Uint8Array
+  readonly #clock: Clock
   readonly #creates: AccountBatches<KeptPlant, boolean>
   readonly #deletes: AccountBatches<bigint, Deleted>
 
-  constructor(attempts: Attempts, operationMs: number, randomBytes: (count: number) => Uint8Array) {
+  constructor(
+    attempts: Attempts,
+    operationMs: number,
+    randomBytes: (count: number) => Uint8Array,
+    clock: Clock,
+  ) {
     this.#attempts = attempts
-    this.#operationMs = operationMs
     this.#randomBytes = randomBytes
-    const shared = { room: new WaitingRoom(), waitMaxMs: operationMs }
+    this.#clock = clock
+    const shared = { clock, room: new WaitingRoom(), waitMaxMs: operationMs }
     this.#creates = new AccountBatches((account, batch) => this.#createAll(account, batch), {
       ...shared,
-      textOf,
+      textLengthOf,
       keyOf: ({ id }) => id,
     })
     this.#deletes = new AccountBatches((account, batch) => this.#deleteAll(account, batch), {
       ...shared,
-      textOf: () => rowTextMin,
+      textLengthOf: () => textLengthMin,
       keyOf: (id) => id,
     })
   }
 
-  async create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
-    const endMs = performance.now() + this.#operationMs
-    do {
-      if (await this.#creates.submit(account, plant)) return undefined
-      const inTheWay = await this.#findPlant(account, plant.id)
-      if (inTheWay !== undefined) return inTheWay
-    } while (performance.now() < endMs)
-    throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
+  create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
+    return insertOrFind(
+      () => this.#creates.submit(account, plant),
+      async () => {
+        const [row] = await this.#attempts.read(statements.findPlant, [account, plant.id])
+        return row === undefined ? undefined : keptPlantOf(row)
+      },
+      this.#clock,
+    )
   }
 
   async delete(account: string, id: bigint): Promise<boolean> {
@@ -61,25 +64,23 @@ export class PostgresPlants implements Plants {
     return this.#page(statements.listPlants, account, range)
   }
 
-  /** As `list`, with all that is kept of each plant. */
+  async nthId(account: string, after: bigint | undefined, n: number): Promise<bigint | undefined> {
+    if (after === idMax) return undefined
+    const values = [account, firstAfter(after), n - 1]
+    const [row] = await this.#attempts.read(statements.nthPlantId, values)
+    return row?.['id'] as bigint | undefined
+  }
+
+  /** As `plants` of `Copyable`. */
   async kept(account: string, range: PlantRange): Promise<Page<KeptPlant>> {
     const { plants, more } = await this.#page(statements.keptPlants, account, range)
     return { plants: plants.map(keptPlantOf), more }
   }
 
+  /** As `countPlants` of `Copyable`. */
   async count(): Promise<number> {
     const [row] = await this.#attempts.read(statements.countPlants, [])
     return Number(row?.['plants'])
-  }
-
-  async nthId(account: string, after: bigint | undefined, n: number): Promise<bigint | undefined> {
-    if (after === idMax) return undefined
-    const [row] = await this.#attempts.read(statements.nthPlantId, [
-      account,
-      firstAfter(after),
-      n - 1,
-    ])
-    return row?.['id'] as bigint | undefined
   }
 
   /** Resolves when every write that was asked for is settled. */
@@ -123,32 +124,22 @@ export class PostgresPlants implements Plants {
     return batch.map((id) => deleted.has(id) || (uncertain && 'unknown'))
   }
 
-  async #findPlant(account: string, id: bigint): Promise<KeptPlant | undefined> {
-    const [row] = await this.#attempts.read(statements.findPlant, [account, id])
-    return row === undefined ? undefined : keptPlantOf(row as unknown as IdentifiedPlant)
-  }
-
-  async #page(statement: Statement, account: string, range: PlantRange): Promise<Page> {
-    const { after, upTo = idMax, limit, textMax = pageTextMax } = range
+  /** Asks for one plant more than `limit`: it says that others follow. */
+  async #page(
+    statement: Statement,
+    account: string,
+    { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
+  ): Promise<Page> {
     if (after === idMax) return { plants: [], more: false }
-    const rows = await this.#attempts.read(statement, [
-      account,
-      firstAfter(after),
-      upTo,
-      limit + 1,
-      textMax,
-    ])
+    const values = [account, firstAfter(after), upTo, limit + 1, textMax]
+    const rows = await this.#attempts.read(statement, values)
     const more = rows.length > limit || rows.at(-1)?.['more'] === true
     return { plants: rows.slice(0, limit) as unknown as readonly IdentifiedPlant[], more }
   }
 }
 
-function textOf({ name, tag, idempotencyKey }: KeptPlant): number {
-  return rowTextMin + name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
-}
-
-/** A row of a plant, with all its columns. */
-function keptPlantOf(row: IdentifiedPlant): KeptPlant {
+/** The plant in a row with all its columns. */
+function keptPlantOf(row: object): KeptPlant {
   const {
     id,
     name,

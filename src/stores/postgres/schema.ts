@@ -2,7 +2,7 @@
 // to create tables fail; a service only looks at the version.
 import { DatabaseError } from 'pg'
 import { Unusable } from '../failures.ts'
-import { tokenColumns } from '../tokenRow.ts'
+import { tokenColumns } from '../tokens.ts'
 import type { Nodes } from './cluster/nodes.ts'
 import { statements } from './statements.ts'
 

@@ -1,7 +1,7 @@
 // Every statement that a service sends, in the one dialect that PostgreSQL, Citus, CockroachDB and
 // YugabyteDB share. Each is one atomic step on one account; test/stores/postgres/statements.test.ts
 // holds the subset.
-import { tokenColumns } from '../tokenRow.ts'
+import { tokenColumns } from '../tokens.ts'
 
 /** A statement that each connection prepares once, under its name. */
 export interface Statement {

@@ -1,5 +1,6 @@
 // The store on the PostgreSQL protocol: plain statements, each on one account, tried until they are
 // done or too late. No truth is kept here, so that any number of processes may share a database.
+import { systemClock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { Attempts } from './attempts.ts'
 import { commandDeadlines, type Deadlines } from './cluster/deadlines.ts'
@@ -76,7 +77,7 @@ class PostgresStore implements Store {
   ) {
     this.#nodes = nodes
     this.#attempts = new Attempts(nodes, operationMs, randomBytes)
-    this.plants = new PostgresPlants(this.#attempts, operationMs, randomBytes)
+    this.plants = new PostgresPlants(this.#attempts, operationMs, randomBytes, systemClock)
     this.tokens = new PostgresTokens(this.#attempts)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),

@@ -1,7 +1,7 @@
-// The tokens of a PostgreSQL store.
+// The tokens of a PostgreSQL store. Those in use are remembered for some seconds (tokenCache.ts).
 import type { Answer, TokenRange, Tokens } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
-import { tokenOf, tokenValues } from '../tokenRow.ts'
+import { tokenOf, tokenValues } from '../tokens.ts'
 import type { Attempts } from './attempts.ts'
 import { statements } from './statements.ts'
 import { TokenCache, tokenLifetimeMs } from './tokenCache.ts'
@@ -42,16 +42,6 @@ export class PostgresTokens implements Tokens {
       .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.id < other.id ? -1 : 1))
   }
 
-  /** As `tokens` of `Copyable`. */
-  async kept({
-    after = hashMin,
-    upTo = hashMax,
-    limit,
-  }: TokenRange): Promise<readonly KeptToken[]> {
-    const rows = await this.#attempts.read(statements.keptTokens, [after, upTo, limit])
-    return rows.map((row) => ({ ...tokenOf(row), hash: row['hash'] as TokenHash }))
-  }
-
   async any(): Promise<boolean> {
     return (await this.#attempts.read(statements.anyToken, [])).length > 0
   }
@@ -67,6 +57,16 @@ export class PostgresTokens implements Tokens {
     // Remembered at once, so that the requests that follow do not write it again.
     this.#cache.update(id, (token) => ({ ...token, lastUsedAtMs: usedAtMs }))
     await this.#attempts.write(statements.noteTokenUse, [id, usedAtMs])
+  }
+
+  /** As `tokens` of `Copyable`. */
+  async kept({
+    after = hashMin,
+    upTo = hashMax,
+    limit,
+  }: TokenRange): Promise<readonly KeptToken[]> {
+    const rows = await this.#attempts.read(statements.keptTokens, [after, upTo, limit])
+    return rows.map((row) => ({ ...tokenOf(row), hash: row['hash'] as TokenHash }))
   }
 
   async #lookUp(hash: TokenHash): Promise<Token | undefined> {

@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Refused } from '../../refused.ts'
-import { storeRefused, Unusable } from '../failures.ts'
+import { nothingDone, storeRefused, Unusable } from '../failures.ts'
 import { refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
@@ -115,6 +115,15 @@ function hasLock(work: () => void, endMs: number): boolean {
   } catch (error) {
     if (!isBusy(error) || performance.now() > endMs) throw error
     return false
+  }
+}
+
+/** A read that fails says so in the domain's terms: nothing is lost, and a retry may succeed. */
+export function reading<Value>(read: () => Value): Value {
+  try {
+    return read()
+  } catch (cause) {
+    throw nothingDone(cause)
   }
 }
 

@@ -1,86 +1,67 @@
-// The plants of an SQLite store.
+// The plants of an SQLite store: read on the HTTP thread, written through the channel to the writer.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type Page, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
-import { nothingDone } from '../failures.ts'
-import { firstAfter, idMax } from '../tokenRow.ts'
-import { plannedInteger, plannedText, reading, type SendWrite } from './statements.ts'
-
-/** How often a create is tried again if the plant in its way is gone when it is looked at. */
-const createRoundsMax = 10
-
-/** Plants with their texts, which the long ones keep in a table of their own (decision 2). */
-const columns =
-  'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
-const table = 'plants left join long_texts on number = long_text'
+import { firstAfter, idMax, insertOrFind } from '../plants.ts'
+import { reading } from './connection.ts'
+import { statements } from './statements.ts'
+import type { SendWrite } from './writer/crossing.ts'
 
 export class SqlitePlants implements Plants {
   readonly #write: SendWrite
-  readonly #plant: StatementSync
+  readonly #clock: Clock
+  readonly #find: StatementSync
   readonly #list: StatementSync
-  readonly #keptList: StatementSync
-  readonly #count: StatementSync
   readonly #nthId: StatementSync
+  readonly #kept: StatementSync
+  readonly #count: StatementSync
 
-  constructor(database: DatabaseSync, write: SendWrite) {
+  constructor(database: DatabaseSync, write: SendWrite, clock: Clock) {
     this.#write = write
-    const range = `where account = ${plannedText} and id between ? and ? order by id limit ${plannedInteger}`
-    const kept = `select ${columns}, idempotency_key as idempotencyKey from ${table}`
-    this.#plant = database.prepare(
-      `${kept} where account = ${plannedText} and id = ${plannedInteger}`,
-    )
-    this.#list = database.prepare(`select ${columns} from ${table} ${range}`)
-    this.#keptList = database.prepare(`${kept} ${range}`)
-    this.#count = database.prepare('select count(*) as plants from plants')
-    this.#nthId = database.prepare(
-      `select id from plants where account = ${plannedText} and id >= ? order by id limit 1 offset ${plannedInteger}`,
-    )
-    for (const statement of [this.#plant, this.#list, this.#keptList, this.#nthId])
+    this.#clock = clock
+    this.#find = database.prepare(statements.findPlant)
+    this.#list = database.prepare(statements.listPlants)
+    this.#nthId = database.prepare(statements.nthPlantId)
+    this.#kept = database.prepare(statements.keptPlants)
+    this.#count = database.prepare(statements.countPlants)
+    for (const statement of [this.#find, this.#list, this.#nthId, this.#kept])
       statement.setReadBigInts(true)
   }
 
-  async create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
-    const { id, name, tag, idempotencyKey } = plant
-    for (let round = 0; round < createRoundsMax; round += 1) {
-      if (
-        (await this.#write(
-          account,
-          'createPlant',
-          account,
-          String(id),
-          name,
-          tag,
-          idempotencyKey,
-        )) === 1
-      )
-        return undefined
-      const inTheWay = reading(() => this.#plant.get(account, id)) as KeptPlant | undefined
-      if (inTheWay !== undefined) return { ...inTheWay }
-    }
-    throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
+  create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
+    return insertOrFind(
+      () => this.#write({ kind: 'createPlant', account, plant }),
+      () => {
+        const found = reading(() => this.#find.get(account, plant.id)) as KeptPlant | undefined
+        return found === undefined ? undefined : { ...found }
+      },
+      this.#clock,
+    )
   }
 
   async delete(account: string, id: bigint): Promise<boolean> {
-    return (await this.#write(account, 'deletePlant', account, String(id))) === 1
+    return (await this.#write({ kind: 'deletePlant', account, id })) === 1
   }
 
   list(account: string, range: PlantRange): Page {
     return pageOf(this.#list, account, range)
   }
 
-  /** As `list`, with all that is kept of each plant. */
-  kept(account: string, range: PlantRange): Page<KeptPlant> {
-    return pageOf(this.#keptList, account, range) as Page<KeptPlant>
-  }
-
-  count(): number {
-    return (reading(() => this.#count.get()) as { plants: number }).plants
-  }
-
   nthId(account: string, after: bigint | undefined, n: number): bigint | undefined {
     if (after === idMax) return undefined
     const row = reading(() => this.#nthId.get(account, firstAfter(after), n - 1))
     return (row as { id: bigint } | undefined)?.id
+  }
+
+  /** As `plants` of `Copyable`. */
+  kept(account: string, range: PlantRange): Page<KeptPlant> {
+    return pageOf(this.#kept, account, range) as Page<KeptPlant>
+  }
+
+  /** As `countPlants` of `Copyable`. */
+  count(): number {
+    return (reading(() => this.#count.get()) as { plants: number }).plants
   }
 }
 

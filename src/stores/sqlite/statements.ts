@@ -1,26 +1,52 @@
-// What the plants and the tokens of an SQLite store share: how they read and write.
-import { nothingDone } from '../failures.ts'
-import type { Outcome, Write } from './writer/batch.ts'
-
-/** Resolves once a write is durable, to what became of it. */
-export type SendWrite = (account: string, ...write: Write) => Promise<Outcome>
-
-/** Writes of the operator and of the store itself are of no account. */
-export const noAccount = ''
+// Every statement that an SQLite store sends while it is open, under the names that those of
+// PostgreSQL have. Reads run on the HTTP thread, writes on the writer's (writer/batch.ts).
+import { tokenColumns } from '../tokens.ts'
+import { applicationId } from './schema.ts'
 
 /**
  * Parameters that the query planner does not look into. Under ORDER BY, LIMIT or a left join it
  * bases its plan on the value of a bare `?`, and compiles the statement again each time one is
  * bound.
  */
-export const plannedText = 'cast(? as text)'
-export const plannedInteger = 'cast(? as integer)'
+const text = 'cast(? as text)'
+const integer = 'cast(? as integer)'
 
-/** A read that fails says so in the domain's terms: nothing is lost, and a retry may succeed. */
-export function reading<Value>(read: () => Value): Value {
-  try {
-    return read()
-  } catch (cause) {
-    throw nothingDone(cause)
-  }
-}
+/** Plants with their texts, which the long ones keep in a table of their own (decision 2). */
+const columns =
+  'id, iif(long_text is null, short_name, name) as name, iif(long_text is null, short_tag, tag) as tag'
+const keptColumns = `${columns}, idempotency_key as idempotencyKey`
+const table = 'plants left join long_texts on number = long_text'
+const range = `where account = ${text} and id between ? and ? order by id limit ${integer}`
+
+export const statements = {
+  createPlant: 'insert into plants values (?, ?, ?, ?, ?, ?) on conflict do nothing',
+  /** Keeps the text of a plant that is about to be created, unless its id is taken. */
+  keepLongText: `insert into long_texts (name, tag)
+    select ?, ? where not exists (select 1 from plants where account = ? and id = ?)`,
+  findPlant: `select ${keptColumns} from ${table} where account = ${text} and id = ${integer}`,
+  deletePlant: 'delete from plants where account = ? and id = ?',
+  listPlants: `select ${columns} from ${table} ${range}`,
+  keptPlants: `select ${keptColumns} from ${table} ${range}`,
+  countPlants: 'select count(*) as plants from plants',
+  nthPlantId: `select id from plants where account = ${text} and id >= ? order by id limit 1 offset ${integer}`,
+
+  issueToken: 'insert into tokens values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing',
+  issueFirstToken:
+    'insert into tokens select ?, ?, ?, ?, ?, ?, ?, ?, ? where not exists (select 1 from tokens)',
+  findToken: `select ${tokenColumns} from tokens where hash = ?`,
+  findTokenById: `select ${tokenColumns} from tokens where id = ?`,
+  listTokens: `select ${tokenColumns} from tokens where account = ifnull(?, account) order by created_at_ms, id`,
+  keptTokens: `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${integer}`,
+  anyToken: 'select 1 from tokens limit 1',
+  revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
+  noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
+
+  /** Changes nothing, but takes the write lock: shows that the file can be written to. */
+  probe: 'delete from plants where false',
+  /**
+   * Writes what is there already, so that a commit has something to sync: shows that one succeeds.
+   */
+  tryCommit: `pragma application_id = ${applicationId}`,
+  begin: 'begin immediate',
+  commit: 'commit',
+} as const

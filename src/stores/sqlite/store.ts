@@ -1,10 +1,12 @@
 // The store on SQLite: reads on the caller's thread, which the page cache answers, and writes in
 // batches on a thread of their own, which waits for the disk.
 import type { DatabaseSync } from 'node:sqlite'
+import { type Clock, systemClock } from '../../clock.ts'
 import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { nothingDone } from '../failures.ts'
-import { type Commit, GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import { textLengthMin, textLengthOf } from '../plants.ts'
 import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
 import {
   type FileUse,
@@ -17,11 +19,9 @@ import {
 } from './file.ts'
 import { SqlitePlants } from './plants.ts'
 import { migrate } from './schema.ts'
-import { noAccount, type SendWrite } from './statements.ts'
 import { SqliteTokens } from './tokens.ts'
-import type { Outcome, Write } from './writer/batch.ts'
-import { type Channel, commitThrough, textOf } from './writer/channel.ts'
-import { writerThread } from './writerThread.ts'
+import { type Channel, openChannel } from './writer/channel.ts'
+import type { Outcome, SendWrite, Write } from './writer/crossing.ts'
 
 /** While commits fail, one is tried this often. */
 const retryMs = 1000
@@ -33,6 +33,7 @@ export interface SqliteUse extends FileUse {
 
 /** Opens the store in a file. Rejects with Refused if it cannot serve. */
 export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
+  const clock = systemClock
   try {
     prepareFile(path, use)
     await refuseLostLog(path)
@@ -41,8 +42,8 @@ export async function openSqliteStore(path: string, use: SqliteUse): Promise<Sto
     return await closingOnError(database, async () => {
       await onceUnlocked(database, () => migrate(database))
       const place = [...file, ...placeOfLog(path)]
-      const writer = await writerThread({ path, place }, use.warn ?? (() => {}))
-      return new SqliteStore(database, writer, place)
+      const channel = await openChannel({ path, place }, clock, use.warn ?? (() => {}))
+      return new SqliteStore(database, channel, place, clock)
     })
   } catch (error) {
     throw refusal(path, error)
@@ -56,25 +57,26 @@ export class SqliteStore implements Store {
   readonly #database: DatabaseSync
   readonly #channel: Channel
   readonly #place: Place
-  readonly #commit: Commit<Write, Outcome>
+  readonly #clock: Clock
   readonly #writes: GroupCommit<Write, Outcome>
   /** Why the last commit failed, until one has succeeded. */
   #failing: unknown
-  #retry: NodeJS.Timeout | undefined
+  #callOffRetry: (() => void) | undefined
   #closed: Promise<void> | undefined
 
-  constructor(database: DatabaseSync, channel: Channel, place: Place) {
+  constructor(database: DatabaseSync, channel: Channel, place: Place, clock: Clock) {
     this.#database = database
-    this.#place = place
     this.#channel = channel
-    this.#commit = commitThrough(channel)
-    this.#writes = new GroupCommit((batch) => this.#commitWatched(batch), {
+    this.#place = place
+    this.#clock = clock
+    this.#writes = new GroupCommit((batch) => this.#commit(batch), {
+      clock,
       room: new WaitingRoom(),
-      textOf,
+      textLengthOf: (write) =>
+        write.kind === 'createPlant' ? textLengthOf(write.plant) : textLengthMin,
     })
-    const write: SendWrite = (account, ...write) => this.#write(account, ...write)
-    this.plants = new SqlitePlants(database, write)
-    this.tokens = new SqliteTokens(database, write)
+    this.plants = new SqlitePlants(database, this.#write, clock)
+    this.tokens = new SqliteTokens(database, this.#write)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),
       countPlants: () => this.plants.count(),
@@ -85,8 +87,8 @@ export class SqliteStore implements Store {
   async ready(): Promise<void> {
     // Asking would say nothing new, and would wait behind what fails.
     if (this.#failing !== undefined) throw nothingDone(this.#failing)
-    this.plants.nthId(noAccount, undefined, 1)
-    await this.#write(noAccount, 'probe')
+    this.plants.nthId('', undefined, 1)
+    await this.#write({ kind: 'probe' })
   }
 
   close(): Promise<void> {
@@ -96,33 +98,37 @@ export class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     await this.#writes.finish()
-    clearTimeout(this.#retry)
+    this.#callOffRetry?.()
     await this.#channel.close()
-    // As in writer.ts: the log by that name may be another file's.
+    // As in writer/thread.ts: the log by that name may be another file's.
     if (findLoss(this.#place) === undefined) this.#database.close()
   }
 
-  #write(account: string, ...write: Write): Promise<Outcome> {
-    return this.#writes.submit(account, write)
-  }
+  readonly #write: SendWrite = (write) => this.#writes.submit(accountOf(write), write)
 
   /**
    * Remembers a failure until a commit has succeeded, and tries one by itself, so that no client
    * must.
    */
-  async #commitWatched(batch: readonly Write[]): Promise<readonly Outcome[]> {
+  async #commit(batch: readonly Write[]): Promise<readonly Outcome[]> {
     try {
-      const outcomes = await this.#commit(batch)
+      const outcomes = await this.#channel.commit(batch)
       // What changed nothing had nothing to commit.
       if (outcomes.some((changes) => changes > 0)) this.#failing = undefined
       return outcomes
     } catch (failure) {
       this.#failing = (failure as Failure).cause
-      this.#retry ??= setTimeout(() => {
-        this.#retry = undefined
-        this.#write(noAccount, 'tryCommit').catch(() => {})
-      }, retryMs).unref()
+      this.#callOffRetry ??= this.#clock.after(retryMs, () => {
+        this.#callOffRetry = undefined
+        this.#write({ kind: 'tryCommit' }).catch(() => {})
+      })
       throw failure
     }
   }
+}
+
+/** Writes of the operator and of the store itself are of no account. */
+function accountOf(write: Write): string {
+  if ('account' in write) return write.account
+  return 'token' in write ? write.token.account : ''
 }

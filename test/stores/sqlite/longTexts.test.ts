@@ -3,12 +3,13 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { systemClock } from '../../../src/clock.ts'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
 import { openSqliteStore, SqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { shortTextBytesMax } from '../../../src/stores/sqlite/writer/batch.ts'
-import { writerThread } from '../../../src/stores/sqlite/writerThread.ts'
+import { openChannel } from '../../../src/stores/sqlite/writer/channel.ts'
 import { temporaryFolder } from '../../support/service.ts'
 
 const folder = temporaryFolder()
@@ -132,7 +133,8 @@ describe('long texts', () => {
       asked.push(sql)
       return prepare(sql)
     }
-    const store = new SqliteStore(database, await writerThread({ path, place: [] }, () => {}), [])
+    const channel = await openChannel({ path, place: [] }, systemClock, () => {})
+    const store = new SqliteStore(database, channel, [], systemClock)
     const plansOf = (part: string): string[] =>
       asked
         .filter((sql) => sql.includes('long_texts') && sql.includes(part))

@@ -1,34 +1,10 @@
 // Applies a batch of writes in one transaction, and so with one sync of the disk. It runs in the
-// writer's thread (writer.ts) and knows nothing of it.
+// writer's thread (thread.ts) and knows nothing of it.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { applicationId } from '../schema.ts'
-
-type Parameters = readonly (string | number | null)[]
-
-/** A write and its SQL parameters. 64-bit integers travel in decimal, blobs in hexadecimal. */
-export type Write =
-  | CreatePlant
-  | readonly [name: Exclude<WriteName, 'createPlant'>, ...parameters: Parameters]
-
-type CreatePlant = readonly [
-  name: 'createPlant',
-  account: string,
-  id: string,
-  plantName: string,
-  tag: string | null,
-  idempotencyKey: string | null,
-]
-
-/** What became of a write: how many rows it changed. */
-export type Outcome = number
-
-/**
- * What became of a batch: the outcome of each write, or why none counts. `undone`: surely nothing
- * was written.
- */
-export type BatchOutcome =
-  | { readonly outcomes: readonly Outcome[] }
-  | { readonly failed: string; readonly undone: boolean }
+import type { KeptPlant } from '../../../domain/plant.ts'
+import { tokenValues } from '../../tokens.ts'
+import { statements } from '../statements.ts'
+import type { BatchOutcome, Outcome, Write } from './crossing.ts'
 
 /**
  * Name and tag together above this are kept apart from their plant. SQLite keeps up to 1,002 bytes
@@ -36,29 +12,6 @@ export type BatchOutcome =
  * bytes each.
  */
 export const shortTextBytesMax = 450
-
-/** Keeps the text of a plant that is about to be created, unless its id is taken. */
-const keepLongText = `insert into long_texts (name, tag)
-  select ?, ? where not exists (select 1 from plants where account = ? and id = cast(? as integer))`
-
-const statements = {
-  createPlant:
-    'insert into plants values (?, cast(? as integer), ?, ?, ?, ?) on conflict do nothing',
-  deletePlant: 'delete from plants where account = ? and id = cast(? as integer)',
-  issueToken: 'insert into tokens values (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing',
-  issueFirstToken:
-    'insert into tokens select unhex(?), ?, ?, ?, ?, ?, ?, ?, ? where not exists (select 1 from tokens)',
-  revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
-  noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
-  /** Changes nothing, but takes the write lock: shows that the file can be written to. */
-  probe: 'delete from plants where false',
-  /**
-   * Writes what is there already, so that a commit has something to sync: shows that one succeeds.
-   */
-  tryCommit: `pragma application_id = ${applicationId}`,
-} as const
-
-export type WriteName = keyof typeof statements
 
 /**
  * https://sqlite.org/rescode.html: the commit found the disk full or the file locked, before it
@@ -71,17 +24,23 @@ export class BatchWriter {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #keepLongText: StatementSync
-  readonly #writes: Readonly<Record<WriteName, StatementSync>>
+  readonly #writes: Readonly<Record<Write['kind'], StatementSync>>
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    this.#begin = database.prepare('begin immediate')
-    this.#commit = database.prepare('commit')
-    this.#keepLongText = database.prepare(keepLongText)
-    const prepared = Object.entries(statements).map(
-      ([name, sql]) => [name, database.prepare(sql)] as const,
-    )
-    this.#writes = Object.fromEntries(prepared) as Record<WriteName, StatementSync>
+    this.#begin = database.prepare(statements.begin)
+    this.#commit = database.prepare(statements.commit)
+    this.#keepLongText = database.prepare(statements.keepLongText)
+    this.#writes = {
+      createPlant: database.prepare(statements.createPlant),
+      deletePlant: database.prepare(statements.deletePlant),
+      issueToken: database.prepare(statements.issueToken),
+      issueFirstToken: database.prepare(statements.issueFirstToken),
+      revokeToken: database.prepare(statements.revokeToken),
+      noteTokenUse: database.prepare(statements.noteTokenUse),
+      probe: database.prepare(statements.probe),
+      tryCommit: database.prepare(statements.tryCommit),
+    }
   }
 
   apply(batch: readonly Write[]): BatchOutcome {
@@ -101,13 +60,28 @@ export class BatchWriter {
   }
 
   #apply(write: Write): Outcome {
-    if (write[0] === 'createPlant') return this.#createPlant(write)
-    const [name, ...parameters] = write
-    const { changes } = this.#writes[name].run(...parameters)
-    return name === 'tryCommit' ? 1 : Number(changes)
+    const statement = this.#writes[write.kind]
+    switch (write.kind) {
+      case 'createPlant':
+        return this.#createPlant(write.account, write.plant)
+      case 'deletePlant':
+        return Number(statement.run(write.account, write.id).changes)
+      case 'issueToken':
+      case 'issueFirstToken':
+        return Number(statement.run(write.hash, ...tokenValues(write.token)).changes)
+      case 'revokeToken':
+        return Number(statement.run(write.nowMs, write.id).changes)
+      case 'noteTokenUse':
+        return Number(statement.run(write.usedAtMs, write.id).changes)
+      case 'probe':
+        return Number(statement.run().changes)
+      case 'tryCommit':
+        statement.run()
+        return 1
+    }
   }
 
-  #createPlant([, account, id, name, tag, idempotencyKey]: CreatePlant): Outcome {
+  #createPlant(account: string, { id, name, tag, idempotencyKey }: KeptPlant): Outcome {
     const create = this.#writes.createPlant
     const textBytes = Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
     if (textBytes <= shortTextBytesMax)

@@ -2,17 +2,9 @@
 // here, so that reads on the HTTP thread never are held up by it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { connect } from '../connection.ts'
-import { findLoss, type Place } from '../file.ts'
-import { type BatchOutcome, BatchWriter, type Write } from './batch.ts'
-
-export interface WriterData {
-  readonly path: string
-  /**
-   * What the files were when the store was opened: a writer that comes later must not write to
-   * others.
-   */
-  readonly place: Place
-}
+import { findLoss } from '../file.ts'
+import { BatchWriter } from './batch.ts'
+import { type BatchOutcome, decode, type Write, type WriterData } from './crossing.ts'
 
 const port = parentPort
 if (port === null) throw new Error('the writer runs as a worker thread')
@@ -29,7 +21,7 @@ port.postMessage('ready')
 /** A batch as JSON text; null says that there will be no more. */
 port.on('message', (batch: string | null) => {
   if (batch !== null) {
-    port.postMessage(JSON.stringify(outcomeOf(JSON.parse(batch) as Write[])))
+    port.postMessage(JSON.stringify(outcomeOf(decode(batch))))
     return
   }
   // SQLite removes the log of the file's name when it closes, and that may be another file's by

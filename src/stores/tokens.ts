@@ -1,13 +1,5 @@
-// What both stores keep alike: the bounds of an id, and a token's record as a row.
+// A token's record as a row, which both stores keep alike.
 import type { Scope, Token } from '../domain/token.ts'
-
-export const idMin = -(2n ** 63n)
-export const idMax = 2n ** 63n - 1n
-
-/** The least id above another, which is not `idMax`. */
-export function firstAfter(after: bigint | undefined): bigint {
-  return after === undefined ? idMin : after + 1n
-}
 
 /** The columns of a token's record beside its hash, in the order of `tokenValues`. */
 export const tokenColumns =

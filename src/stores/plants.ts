@@ -1,0 +1,43 @@
+// What the plants of both stores have alike: how one is created, the bounds of their ids, and how
+// much text they hold.
+import type { Clock } from '../clock.ts'
+import type { KeptPlant } from '../domain/plant.ts'
+import type { Answer } from '../domain/store.ts'
+import { nothingDone } from './failures.ts'
+
+export const idMin = -(2n ** 63n)
+export const idMax = 2n ** 63n - 1n
+
+/** The least id above another, which is not `idMax`. */
+export function firstAfter(after: bigint | undefined): bigint {
+  return after === undefined ? idMin : after + 1n
+}
+
+/** For so long a create is tried again if the plant in its way is gone when it is looked at. */
+const createMaxMs = 5000
+
+/**
+ * Inserts a plant and resolves to undefined, or to the plant that is in its way. `insert` says
+ * whether it did, or how many rows it changed. Rejects with a Failure.
+ */
+export async function insertOrFind(
+  insert: () => Promise<boolean | number>,
+  find: () => Answer<KeptPlant | undefined>,
+  clock: Clock,
+): Promise<KeptPlant | undefined> {
+  const endMs = clock.monotonicMs() + createMaxMs
+  do {
+    if (await insert()) return undefined
+    const inTheWay = await find()
+    if (inTheWay !== undefined) return inTheWay
+  } while (clock.monotonicMs() < endMs)
+  throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
+}
+
+/** What a write takes at least, as text, in UTF-16 code units. */
+export const textLengthMin = 50
+
+/** How much text the create of a plant holds, in UTF-16 code units. */
+export function textLengthOf({ name, tag, idempotencyKey }: KeptPlant): number {
+  return textLengthMin + name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
+}
