@@ -1,6 +1,7 @@
 // Fills an SQLite store with any number of plants in seconds: the plants by one statement, past the
 // service, the tokens through the store.
 import { createHash } from 'node:crypto'
+import { systemClock } from '../src/clock.ts'
 import { plainTokenFrom, scopes, type Token } from '../src/domain/token.ts'
 import { openStore } from '../src/stores/open.ts'
 import { connect } from '../src/stores/sqlite/connection.ts'
@@ -39,8 +40,13 @@ export async function seedTokens(path: string, accounts: number): Promise<readon
  * Adds the plants with the numbers from `from` to `to` (excluded), so many of them in a row to each
  * account.
  */
-export function seedPlants(path: string, from: number, to: number, plantsOfAccount: number): void {
-  const database = connect(path)
+export async function seedPlants(
+  path: string,
+  from: number,
+  to: number,
+  plantsOfAccount: number,
+): Promise<void> {
+  const database = await connect(path, systemClock)
   database.exec('pragma synchronous = off')
   const account = `'account ' || printf('%06d', n / ${plantsOfAccount})`
   database.exec(`

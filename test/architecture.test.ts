@@ -1,8 +1,9 @@
 // The rules of the house that a compiler does not check. Each failure says what to do instead.
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { Glob } from 'bun'
+import { temporaryFolder } from './support/service.ts'
 
 const sources = new Map(
   [...new Glob('src/**/*.{ts,js}').scanSync()]
@@ -157,6 +158,42 @@ describe('absences', () => {
     expect(
       [...sources].filter(([, text]) => !text.startsWith('// ')).map(([path]) => path),
     ).toEqual([])
+  })
+})
+
+describe('time', () => {
+  const violations: Readonly<Record<string, string>> = {
+    'Date.ts': 'export const now = Date.now()',
+    'performance.ts': 'export const now = performance.now()',
+    'setTimeout.ts': 'setTimeout(() => {}, 1)',
+    'setInterval.ts': 'setInterval(() => {}, 1)',
+    'Atomics.ts': 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)',
+    'globalThis.ts': 'globalThis.setTimeout(() => {}, 1)',
+    'timers.ts': "import 'node:timers'",
+    'promises.ts': "import 'node:timers/promises'",
+    'perf_hooks.ts': "import 'node:perf_hooks'",
+  }
+
+  test('comes from the clock that is handed in: the linter finds each way round it', () => {
+    const folder = temporaryFolder()
+    try {
+      mkdirSync(join(folder, 'src'))
+      copyFileSync('biome.json', join(folder, 'biome.json'))
+      for (const [name, text] of Object.entries(violations))
+        writeFileSync(join(folder, 'src', name), text)
+      writeFileSync(
+        join(folder, 'src', 'clock.ts'),
+        Object.values(violations).slice(0, 6).join('\n'),
+      )
+      const { stdout } = Bun.spawnSync(
+        [join(process.cwd(), 'node_modules/.bin/biome'), 'lint', '--reporter=github'],
+        { cwd: folder },
+      )
+      const found = stdout.toString().matchAll(/^::error .*noRestricted.*?\/src\/([^,]+),/gm)
+      expect([...found].map(([, name]) => name).sort()).toEqual(Object.keys(violations).sort())
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 })
 

@@ -59,7 +59,7 @@ async function casesOf(bench: Bench): Promise<readonly Case[]> {
   const ofService = async (plants: number): Promise<Case> => {
     const path = bench.newStore()
     const [token = ''] = await seedTokens(path, 1)
-    seedPlants(path, 0, plants, plants)
+    await seedPlants(path, 0, plants, plants)
     return {
       contender: service.name,
       plants,

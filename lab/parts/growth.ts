@@ -59,7 +59,7 @@ async function seeded(bench: Bench, plants: number, accounts: number): Promise<S
   const path = bench.newStore()
   const tokens = await seedTokens(path, accounts)
   const plantsOfAccount = accounts === 1 ? plants : Math.max(plantsOfAccountMin, plants / accounts)
-  seedPlants(path, 0, plants, plantsOfAccount)
+  await seedPlants(path, 0, plants, plantsOfAccount)
   const holders = tokens.slice(0, plants / plantsOfAccount)
   const nth = Math.ceil(holders.length / askersMax)
   return { path, tokens: holders.filter((_, index) => index % nth === 0) }

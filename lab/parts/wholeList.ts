@@ -39,7 +39,7 @@ export async function measureWholeLists(bench: Bench): Promise<readonly WholeLis
   const path = bench.newStore()
   const [token = ''] = await seedTokens(path, 1)
   bench.tell('filling a store with a million plants')
-  seedPlants(path, 0, plants, plants)
+  await seedPlants(path, 0, plants, plants)
   const results: WholeList[] = []
   for (let round = 0; round < rounds; round += 1) {
     for (const reader of ['none', 'fast', 'slow'] as const) {

@@ -14,7 +14,7 @@ export async function migrate(
   world: World,
 ): Promise<number> {
   const { store, print: onlyPrint } = values
-  const statements = await migrateStore(store, onlyPrint)
+  const statements = await migrateStore(store, onlyPrint, world.clock)
   if (statements === undefined) {
     world.tell(
       `${describeStore(store)} needs no migration: an embedded store is brought up to date whenever it is opened.`,

@@ -4,7 +4,6 @@ import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
 import type { StoreLocation } from './location.ts'
-import { commandDeadlines, requestDeadlines } from './postgres/cluster/deadlines.ts'
 import { refusal as postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
 import { refusal as sqliteRefusal } from './sqlite/connection.ts'
@@ -30,10 +29,9 @@ export interface StoreOptions {
 
 /** Rejects with Refused if the store cannot be used. */
 export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {
-  if (location.scheme === 'sqlite') return openSqliteStore(location.path, options)
-  const isCommand = options.patience === 'of a command'
-  const deadlines = isCommand ? commandDeadlines : requestDeadlines
-  return openPostgresStore(location, { ...options, deadlines })
+  return location.scheme === 'sqlite'
+    ? openSqliteStore(location.path, options)
+    : openPostgresStore(location, options)
 }
 
 /**
@@ -44,8 +42,11 @@ export function openStore(location: StoreLocation, options: StoreOptions): Promi
 export async function migrateStore(
   location: StoreLocation,
   onlyLook: boolean,
+  clock: Clock,
 ): Promise<readonly string[] | undefined> {
-  return location.scheme === 'postgres' ? await migratePostgresStore(location, onlyLook) : undefined
+  return location.scheme === 'postgres'
+    ? await migratePostgresStore(location, onlyLook, clock)
+    : undefined
 }
 
 /**

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { run as runCommand } from '../../src/cli/commands.ts'
 import type { World } from '../../src/cli/world.ts'
+import { systemClock } from '../../src/clock.ts'
 import { launcher, makeStore, run, serve, tokenFor } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
 
@@ -288,6 +289,7 @@ describe('a defect', () => {
       launcher,
       tell: (text: string) => void told.push(text),
       clock: {
+        ...systemClock,
         wallMs: () => {
           throw new TypeError('no clock')
         },

@@ -5,9 +5,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
+import type { Store } from '../../src/domain/store.ts'
 import { Mistake } from '../../src/refused.ts'
 import { readStoreLocation, type StoreLocation } from '../../src/stores/location.ts'
-import { migrateStore } from '../../src/stores/open.ts'
+import { migrateStore, openStore, type StoreOptions } from '../../src/stores/open.ts'
 import { type PostgresServer, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './service.ts'
 
@@ -60,7 +61,7 @@ export function locationOf(url: string): StoreLocation {
 
 /** Makes the tables. */
 export async function prepare(url: string): Promise<void> {
-  await migrateStore(locationOf(url), false)
+  await migrateStore(locationOf(url), false, systemClock)
 }
 
 /** Removes all plants and tokens of a database. */
@@ -82,3 +83,8 @@ export const storeOptions = {
   note: () => {},
   warn: () => {},
 } as const
+
+/** Opens the store in a file, which is made if there is none. */
+export function openFile(path: string, options: Partial<StoreOptions> = {}): Promise<Store> {
+  return openStore({ scheme: 'sqlite', path }, { ...storeOptions, use: 'create', ...options })
+}

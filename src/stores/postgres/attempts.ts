@@ -1,4 +1,5 @@
 // Trying until it is done or too late: what a statement's failure means for its operation.
+import type { Clock } from '../../clock.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
 import { faultOf } from './cluster/faults.ts'
 import type { Row } from './cluster/node.ts'
@@ -19,11 +20,18 @@ export class Attempts {
   readonly #nodes: Nodes
   readonly #operationMs: number
   readonly #randomBytes: (count: number) => Uint8Array
+  readonly #clock: Clock
 
-  constructor(nodes: Nodes, operationMs: number, randomBytes: (count: number) => Uint8Array) {
+  constructor(
+    nodes: Nodes,
+    operationMs: number,
+    randomBytes: (count: number) => Uint8Array,
+    clock: Clock,
+  ) {
     this.#nodes = nodes
     this.#operationMs = operationMs
     this.#randomBytes = randomBytes
+    this.#clock = clock
   }
 
   /** Rejects with `store-unavailable`. */
@@ -51,7 +59,7 @@ export class Attempts {
     values: readonly unknown[],
     writes: boolean,
   ): Promise<Answered> {
-    const endMs = performance.now() + this.#operationMs
+    const endMs = this.#clock.monotonicMs() + this.#operationMs
     let uncertain = false
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -60,10 +68,10 @@ export class Attempts {
         const { done, retry } = faultOf(error)
         uncertain ||= done === 'unknown'
         const pauseMs = this.#pauseMs(attempt)
-        if (!retry || this.#nodes.isClosed || performance.now() + pauseMs > endMs) {
+        if (!retry || this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs) {
           throw writes && uncertain ? writeUncertain(error) : nothingDone(error)
         }
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        await this.#clock.sleep(pauseMs)
       }
     }
   }

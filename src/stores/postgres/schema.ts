@@ -1,6 +1,7 @@
 // The tables, as numbered steps forward. Steps are taken by a command, because starters that race
 // to create tables fail; a service only looks at the version.
 import { DatabaseError } from 'pg'
+import type { Clock } from '../../clock.ts'
 import { Unusable } from '../failures.ts'
 import { tokenColumns } from '../tokens.ts'
 import type { Nodes } from './cluster/nodes.ts'
@@ -120,8 +121,22 @@ export async function pendingStatements(nodes: Nodes): Promise<readonly string[]
 }
 
 /** Carries out what is left to do. Two at once are as good as one. */
-export async function migrate(nodes: Nodes, pending: readonly string[]): Promise<void> {
-  for (const text of pending) await repeated(() => nodes.send(unnamed(text), [], true))
+export async function migrate(
+  nodes: Nodes,
+  pending: readonly string[],
+  clock: Clock,
+): Promise<void> {
+  for (const text of pending) {
+    for (let repetition = 1; ; repetition += 1) {
+      try {
+        await nodes.send(unnamed(text), [], true)
+        break
+      } catch (error) {
+        if (!racing.has(sqlStateOf(error)) || repetition === repetitionsMax) throw error
+        await clock.sleep(repetitionPauseMs)
+      }
+    }
+  }
   await requireColumns(nodes)
 }
 
@@ -134,18 +149,6 @@ const repetitionPauseMs = 50
  * internal_error ("tuple concurrently updated"), serialization_failure, deadlock_detected.
  */
 const racing = new Set(['23505', '42P07', '42710', '42P16', 'XX000', '40001', '40P01'])
-
-async function repeated(work: () => Promise<unknown>): Promise<void> {
-  for (let repetition = 1; ; repetition += 1) {
-    try {
-      await work()
-      return
-    } catch (error) {
-      if (!racing.has(sqlStateOf(error)) || repetition === repetitionsMax) throw error
-      await new Promise((resolve) => setTimeout(resolve, repetitionPauseMs))
-    }
-  }
-}
 
 const undefinedTable = '42P01'
 /** undefined_table, undefined_column, insufficient_privilege, wrong_object_type */

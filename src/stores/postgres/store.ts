@@ -1,9 +1,10 @@
 // The store on the PostgreSQL protocol: plain statements, each on one account, tried until they are
 // done or too late. No truth is kept here, so that any number of processes may share a database.
-import { systemClock } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
+import type { StoreOptions } from '../open.ts'
 import { Attempts } from './attempts.ts'
-import { commandDeadlines, type Deadlines } from './cluster/deadlines.ts'
+import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
 import { Nodes } from './cluster/nodes.ts'
 import type { PostgresLocation } from './location.ts'
 import { PostgresPlants } from './plants.ts'
@@ -12,25 +13,16 @@ import { migrate, pendingStatements, requireSchema } from './schema.ts'
 import { statements } from './statements.ts'
 import { PostgresTokens } from './tokens.ts'
 
-export interface PostgresSurroundings {
-  readonly randomBytes: (count: number) => Uint8Array
-  /** Told of what the operator should know: which host is in use. */
-  readonly note: (message: string) => void
-  /** Told of what the operator should look at: the loss of a host. */
-  readonly warn?: (message: string) => void
-  readonly deadlines: Deadlines
-}
-
 /**
- * Opens the store in a database that `plants migrate` has prepared. Rejects with Refused where
- * it cannot serve.
+ * Opens the store in a database that `plants migrate` has prepared. Rejects with Refused if it
+ * cannot serve.
  */
 export async function openPostgresStore(
   location: PostgresLocation,
-  surroundings: PostgresSurroundings,
+  { patience, clock, randomBytes, note, warn }: StoreOptions,
 ): Promise<Store> {
-  const { randomBytes, note, warn, deadlines } = surroundings
-  const nodes = new Nodes(location, deadlines, note, warn)
+  const deadlines = patience === 'of a command' ? commandDeadlines : requestDeadlines
+  const nodes = new Nodes(location, deadlines, clock, note, warn)
   try {
     await nodes.connect()
     await requireSchema(nodes)
@@ -38,22 +30,23 @@ export async function openPostgresStore(
     await nodes.close()
     throw refusal(location, error)
   }
-  return new PostgresStore(nodes, deadlines, randomBytes)
+  return new PostgresStore(nodes, deadlines.operationMs, randomBytes, clock)
 }
 
 /**
- * Brings a database to this version's schema and resolves to the statements that were needed; where
+ * Brings a database to this version's schema and resolves to the statements that were needed; with
  * `onlyLook` it carries out none. Rejects with Refused.
  */
 export async function migratePostgresStore(
   location: PostgresLocation,
   onlyLook: boolean,
+  clock: Clock,
 ): Promise<readonly string[]> {
-  const nodes = new Nodes(location, commandDeadlines, () => {})
+  const nodes = new Nodes(location, commandDeadlines, clock)
   try {
     await nodes.connect()
     const pending = await pendingStatements(nodes)
-    if (!onlyLook) await migrate(nodes, pending)
+    if (!onlyLook) await migrate(nodes, pending, clock)
     return pending
   } catch (error) {
     throw refusal(location, error)
@@ -72,13 +65,14 @@ class PostgresStore implements Store {
 
   constructor(
     nodes: Nodes,
-    { operationMs }: Deadlines,
+    operationMs: number,
     randomBytes: (count: number) => Uint8Array,
+    clock: Clock,
   ) {
     this.#nodes = nodes
-    this.#attempts = new Attempts(nodes, operationMs, randomBytes)
-    this.plants = new PostgresPlants(this.#attempts, operationMs, randomBytes, systemClock)
-    this.tokens = new PostgresTokens(this.#attempts)
+    this.#attempts = new Attempts(nodes, operationMs, randomBytes, clock)
+    this.plants = new PostgresPlants(this.#attempts, operationMs, randomBytes, clock)
+    this.tokens = new PostgresTokens(this.#attempts, clock)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),
       countPlants: () => this.plants.count(),

@@ -1,5 +1,6 @@
 // The tokens that were looked up a moment ago. Other processes revoke tokens too, so what is known
 // of one counts for a short time only, which the README states.
+import type { Clock } from '../../clock.ts'
 import type { Token, TokenHash } from '../../domain/token.ts'
 
 /** How long a look-up counts, from the moment at which it was asked. */
@@ -14,20 +15,22 @@ interface Known {
 
 export class TokenCache {
   readonly #lookUp: (hash: TokenHash) => Promise<Token | undefined>
+  readonly #clock: Clock
   readonly #known = new Map<string, Known>()
   /** By the id of the token, where to find it among the known. */
   readonly #keys = new Map<string, string>()
   readonly #underWay = new Map<string, Promise<Token | undefined>>()
 
-  constructor(lookUp: (hash: TokenHash) => Promise<Token | undefined>) {
+  constructor(lookUp: (hash: TokenHash) => Promise<Token | undefined>, clock: Clock) {
     this.#lookUp = lookUp
+    this.#clock = clock
   }
 
   /** Only tokens that exist are remembered, so a new one works at once. */
   find(hash: TokenHash): Token | undefined | Promise<Token | undefined> {
     const key = Buffer.from(hash).toString('latin1')
     const known = this.#known.get(key)
-    if (known !== undefined && performance.now() < known.untilMs) return known.token
+    if (known !== undefined && this.#clock.monotonicMs() < known.untilMs) return known.token
     const underWay = this.#underWay.get(key)
     if (underWay !== undefined) return this.#joined(underWay, hash)
     const asked = this.#ask(key, hash)
@@ -49,7 +52,7 @@ export class TokenCache {
   }
 
   async #ask(key: string, hash: TokenHash): Promise<Token | undefined> {
-    const untilMs = performance.now() + tokenLifetimeMs
+    const untilMs = this.#clock.monotonicMs() + tokenLifetimeMs
     try {
       const token = await this.#lookUp(hash)
       this.#forget(key)

@@ -1,4 +1,5 @@
 // The tokens of a PostgreSQL store. Those in use are remembered for some seconds (tokenCache.ts).
+import type { Clock } from '../../clock.ts'
 import type { Answer, TokenRange, Tokens } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { tokenOf, tokenValues } from '../tokens.ts'
@@ -11,9 +12,9 @@ export class PostgresTokens implements Tokens {
   readonly #attempts: Attempts
   readonly #cache: TokenCache
 
-  constructor(attempts: Attempts) {
+  constructor(attempts: Attempts, clock: Clock) {
     this.#attempts = attempts
-    this.#cache = new TokenCache((hash) => this.#lookUp(hash))
+    this.#cache = new TokenCache((hash) => this.#lookUp(hash), clock)
   }
 
   async issue(token: Token, hash: TokenHash): Promise<void> {

@@ -4,6 +4,7 @@ import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import type { Clock } from '../../clock.ts'
 import type { Refused } from '../../refused.ts'
 import { nothingDone, storeRefused, Unusable } from '../failures.ts'
 import { refuseForeign } from './schema.ts'
@@ -16,18 +17,15 @@ const lockRetryMs = 10
  * A connection to an existing file. synchronous = full makes every commit wait until the log is on
  * the disk: with less, SQLite would acknowledge writes that a power cut takes back.
  */
-export function connect(path: string): DatabaseSync {
+export async function connect(path: string, clock: Clock): Promise<DatabaseSync> {
   const database = openExisting(path, lockWaitMs)
-  try {
+  return await closingOnError(database, async () => {
     refuseForeign(database)
     readEachTable(database)
-    whileLocked(() => database.exec('pragma journal_mode = wal'))
+    await onceUnlocked(database, clock, () => database.exec('pragma journal_mode = wal'))
     database.exec('pragma synchronous = full; pragma trusted_schema = off')
     return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
+  })
 }
 
 /**
@@ -72,12 +70,24 @@ function readEachTable(database: DatabaseSync): void {
 
 /**
  * Does something that takes the write lock. While another process holds it, this thread goes on
- * with other work.
+ * with other work. Rejects if that takes too long.
  */
-export async function onceUnlocked(database: DatabaseSync, work: () => void): Promise<void> {
-  const endMs = performance.now() + lockWaitMs
+export async function onceUnlocked(
+  database: DatabaseSync,
+  clock: Clock,
+  work: () => void,
+): Promise<void> {
+  const endMs = clock.monotonicMs() + lockWaitMs
   database.exec('pragma busy_timeout = 0')
-  while (!hasLock(work, endMs)) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
+  for (;;) {
+    try {
+      work()
+      break
+    } catch (error) {
+      if (!isBusy(error) || clock.monotonicMs() > endMs) throw error
+      await clock.sleep(lockRetryMs)
+    }
+  }
   database.exec(`pragma busy_timeout = ${lockWaitMs}`)
 }
 
@@ -91,30 +101,6 @@ export async function closingOnError<Value>(
   } catch (error) {
     database.close()
     throw error
-  }
-}
-
-/**
- * As onceUnlocked, but holds this thread up: the switch to WAL does not wait for the lock by
- * itself.
- */
-function whileLocked(work: () => void): void {
-  const endMs = performance.now() + lockWaitMs
-  while (!hasLock(work, endMs))
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs)
-}
-
-/**
- * Does something and answers true, or false if another process holds the lock and there is time to
- * try again.
- */
-function hasLock(work: () => void, endMs: number): boolean {
-  try {
-    work()
-    return true
-  } catch (error) {
-    if (!isBusy(error) || performance.now() > endMs) throw error
-    return false
   }
 }
 

@@ -14,21 +14,17 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import type { Clock } from '../../clock.ts'
 import { Unusable } from '../failures.ts'
+import type { StoreOptions } from '../open.ts'
 import { connect, isInUse } from './connection.ts'
 import { migrate } from './schema.ts'
 
-export interface FileUse {
-  /** Whether a file that is not there may be made. */
-  readonly use: 'create' | 'existing'
-  /** What to do if there is none, as the end of a sentence. */
-  readonly ifMissing?: string
-  /** Told of a file that was made. */
-  readonly note?: (message: string) => void
-}
-
-/** Makes the file if there is none; throws if this user cannot use it. */
-export function prepareFile(name: string, { use, ifMissing, note }: FileUse): void {
+/** Makes the file if there is none; rejects with Unusable if this user cannot use it. */
+export async function prepareFile(
+  name: string,
+  { use, clock, note, ifMissing }: StoreOptions,
+): Promise<void> {
   const path = linkTarget(name)
   // They are looked for before the file itself, because another process may be making the store
   // just now.
@@ -40,7 +36,7 @@ export function prepareFile(name: string, { use, ifMissing, note }: FileUse): vo
       `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
     )
   } else if (use === 'create') {
-    if (makeFile(path)) note?.(`made a new store: ${path}`)
+    if (await makeFile(path, clock)) note(`made a new store: ${path}`)
   } else {
     throw new Unusable(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
   }
@@ -98,15 +94,15 @@ function requireRights(path: string): void {
 /**
  * Makes an empty store, readable by its owner alone; SQLite gives its log the same mode. The store
  * is made in a folder of its own and gets its name once it is whole: a start that fails leaves no
- * store behind, and if several race, they agree on one. Answers whether it is this one's.
+ * store behind, and if several race, they agree on one. Resolves to whether it is this one's.
  */
-function makeFile(path: string): boolean {
+async function makeFile(path: string, clock: Clock): Promise<boolean> {
   requireRights(dirname(path))
   const folder = temporaryFolder(path)
   try {
     const made = join(folder, basename(path))
     closeSync(openSync(made, 'a', 0o600))
-    const database = connect(made)
+    const database = await connect(made, clock)
     try {
       migrate(database)
       database.exec('pragma wal_checkpoint(truncate)')
@@ -149,22 +145,22 @@ const logAwaitedMs = 3000
 const logLookMs = 10
 
 /**
- * Throws if the file is in use, but its log or the log's index is gone, which another process has
+ * Rejects if the file is in use, but its log or the log's index is gone, which another process has
  * open. SQLite would make new ones, and what the two processes write from then on would be lost to
  * one another. After a crash, and beside a copy, one of them may be missing as well, but then
  * nobody has the file open.
  */
-export async function refuseLostLog(path: string): Promise<void> {
+export async function refuseLostLog(path: string, clock: Clock): Promise<void> {
   const logs = logNames(realpathSync(path))
-  const endMs = performance.now() + logAwaitedMs
+  const endMs = clock.monotonicMs() + logAwaitedMs
   for (;;) {
     const missing = logs.filter((log) => !existsSync(log))
     if (missing.length === 0 || !isInUse(path)) return
-    if (performance.now() > endMs)
+    if (clock.monotonicMs() > endMs)
       throw new Unusable(
         `it is in use, but ${missing.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again`,
       )
-    await new Promise((resolve) => setTimeout(resolve, logLookMs))
+    await clock.sleep(logLookMs)
   }
 }
 

@@ -1,15 +1,15 @@
 // The store on SQLite: reads on the caller's thread, which the page cache answers, and writes in
 // batches on a thread of their own, which waits for the disk.
 import type { DatabaseSync } from 'node:sqlite'
-import { type Clock, systemClock } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import type { StoreOptions } from '../open.ts'
 import { textLengthMin, textLengthOf } from '../plants.ts'
 import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
 import {
-  type FileUse,
   findLoss,
   type Place,
   placeOfFile,
@@ -26,23 +26,18 @@ import type { Outcome, SendWrite, Write } from './writer/crossing.ts'
 /** While commits fail, one is tried this often. */
 const retryMs = 1000
 
-export interface SqliteUse extends FileUse {
-  /** Told of what the operator should look at. */
-  readonly warn?: (message: string, cause: unknown) => void
-}
-
 /** Opens the store in a file. Rejects with Refused if it cannot serve. */
-export async function openSqliteStore(path: string, use: SqliteUse): Promise<Store> {
-  const clock = systemClock
+export async function openSqliteStore(path: string, options: StoreOptions): Promise<Store> {
+  const { clock, warn } = options
   try {
-    prepareFile(path, use)
-    await refuseLostLog(path)
+    await prepareFile(path, options)
+    await refuseLostLog(path, clock)
     const file = placeOfFile(path)
-    const database = connect(path)
+    const database = await connect(path, clock)
     return await closingOnError(database, async () => {
-      await onceUnlocked(database, () => migrate(database))
+      await onceUnlocked(database, clock, () => migrate(database))
       const place = [...file, ...placeOfLog(path)]
-      const channel = await openChannel({ path, place }, clock, use.warn ?? (() => {}))
+      const channel = await openChannel({ path, place }, clock, warn)
       return new SqliteStore(database, channel, place, clock)
     })
   } catch (error) {

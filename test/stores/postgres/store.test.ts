@@ -1,6 +1,8 @@
 // The promises of a store, on real PostgreSQL servers: with text ordered by bytes, as ICU has it,
 // and on every database that PLANTS_TEST_STORES names, separated by spaces. Those are emptied.
 import { afterAll } from 'bun:test'
+import { systemClock } from '../../../src/clock.ts'
+import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { type PostgresServer, sharedPostgres, startPostgres } from '../../support/postgres.ts'
 import {
@@ -16,10 +18,16 @@ import { describeStore } from '../conformance.ts'
 function describeOn(name: string, newStore: () => Promise<TestStore>): void {
   describeStore(name, async () => {
     const { location, dispose } = await newStore()
-    const store = await openStore(location, storeOptions)
+    let passedMs = 0
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs }
+    const reopen = (): Promise<Store> => openStore(location, { ...storeOptions, clock })
+    const store = await reopen()
     return {
       store,
-      reopen: () => openStore(location, storeOptions),
+      reopen,
+      passTime: (ms) => {
+        passedMs += ms
+      },
       dispose: async () => {
         await store.close()
         await dispose()

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Token, TokenHash } from '../../../src/domain/token.ts'
 import { TokenCache, tokenLifetimeMs } from '../../../src/stores/postgres/tokenCache.ts'
+import { ManualClock } from '../../support/clock.ts'
 
 const hash = new Uint8Array(32).fill(7) as TokenHash
 const token: Token = {
@@ -18,40 +19,48 @@ const token: Token = {
 
 describe('the cache of tokens', () => {
   test('asks once for as long as it states, counted from the question', async () => {
+    const clock = new ManualClock()
     let asked = 0
     const cache = new TokenCache(async () => {
       asked += 1
-      await Bun.sleep(200)
+      await clock.sleep(200)
       return token
-    })
-    expect(await Promise.all([cache.find(hash), cache.find(hash)])).toEqual([token, token])
-    await Bun.sleep(tokenLifetimeMs - 400)
+    }, clock)
+    const found = Promise.all([cache.find(hash), cache.find(hash)])
+    await clock.advance(200)
+    expect(await found).toEqual([token, token])
+    await clock.advance(tokenLifetimeMs - 201)
     expect(cache.find(hash)).toBe(token)
     expect(asked).toBe(1)
-    await Bun.sleep(300)
-    await cache.find(hash)
+    await clock.advance(1)
+    const again = cache.find(hash)
     expect(asked).toBe(2)
+    await clock.advance(200)
+    expect(await again).toBe(token)
   })
 
   test('remembers no token that is not there', async () => {
     let found: Token | undefined
-    const cache = new TokenCache(async () => found)
+    const cache = new TokenCache(async () => found, new ManualClock())
     expect(await cache.find(hash)).toBeUndefined()
     found = token
     expect(await cache.find(hash)).toBe(token)
   })
 
-  test('asks again for who joined a look-up that began before the token was issued', async () => {
+  test('asks again if a look-up that it joined began before the token was issued', async () => {
+    const clock = new ManualClock()
     let found: Token | undefined
     const cache = new TokenCache(async () => {
       const seen = found
-      await Bun.sleep(50)
+      await clock.sleep(50)
       return seen
-    })
+    }, clock)
     const first = cache.find(hash)
     found = token
-    expect(await cache.find(hash)).toBe(token)
+    const second = cache.find(hash)
+    await clock.advance(100)
     expect(await first).toBeUndefined()
+    expect(await second).toBe(token)
   })
 
   test('keeps what this process changes, and a failed look-up not at all', async () => {
@@ -59,7 +68,7 @@ describe('the cache of tokens', () => {
     const cache = new TokenCache(async () => {
       if (fails) throw new Error('down')
       return token
-    })
+    }, new ManualClock())
     await expect((async () => await cache.find(hash))()).rejects.toThrow('down')
     fails = false
     await cache.find(hash)

@@ -4,11 +4,11 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { Failure } from '../../../src/domain/failure.ts'
 import { placeOfFile, placeOfLog } from '../../../src/stores/sqlite/file.ts'
-import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { openChannel, outcomesOf } from '../../../src/stores/sqlite/writer/channel.ts'
 import type { Write } from '../../../src/stores/sqlite/writer/crossing.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { folderMaker } from '../../support/service.ts'
+import { openFile } from '../../support/stores.ts'
 
 const folder = folderMaker()
 const followed = 'the writer of the store had died; a new one takes over'
@@ -28,7 +28,7 @@ async function failureOf(commit: Promise<unknown>): Promise<[string, unknown]> {
 describe('the writer', () => {
   test('is followed by a new one a second after its start if it dies, and the operator is told why', async () => {
     const path = `${folder()}/plants.db`
-    await (await openSqliteStore(path, { use: 'create' })).close()
+    await (await openFile(path)).close()
     const clock = new ManualClock()
     const warnings: unknown[][] = []
     const channel = await openChannel({ path, place: [] }, clock, (...of) => warnings.push(of))
@@ -41,14 +41,14 @@ describe('the writer', () => {
     expect(await channel.commit([create])).toEqual([1])
     expect(warnings.map(([what, why]) => [what, String(why)])).toEqual([[followed, ofThat]])
     await channel.close()
-    const store = await openSqliteStore(path, { use: 'existing' })
+    const store = await openFile(path, { use: 'existing' })
     expect((await store.plants.list('a', { limit: 2 })).plants).toHaveLength(1)
     await store.close()
   })
 
   test('is followed only on the very files that it had, and is tried once a second until then', async () => {
     const path = `${folder()}/plants.db`
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     const clock = new ManualClock()
     const warnings: unknown[][] = []
     const place = [...placeOfFile(path), ...placeOfLog(path)]
@@ -67,7 +67,7 @@ describe('the writer', () => {
     expect(second).not.toBe(first)
     expect(String(second)).toContain(`${path} was removed`)
     expect(existsSync(path)).toBe(false)
-    await (await openSqliteStore(`${path}.other`, { use: 'create' })).close()
+    await (await openFile(`${path}.other`)).close()
     renameSync(`${path}.other`, path)
     const before = readFileSync(path)
     await clock.advance(1000)

@@ -15,11 +15,13 @@ import {
 } from 'node:fs'
 import { basename } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { systemClock } from '../../../src/clock.ts'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
-import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { ManualClock } from '../../support/clock.ts'
 import { temporaryFolder } from '../../support/service.ts'
+import { openFile } from '../../support/stores.ts'
 
 const folder = temporaryFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -32,7 +34,7 @@ function newPath(): string {
 
 async function refusalOf(path: string, use: 'create' | 'existing' = 'create'): Promise<string> {
   try {
-    await (await openSqliteStore(path, { use })).close()
+    await (await openFile(path, { use })).close()
   } catch (error) {
     return (error as Error).message
   }
@@ -42,7 +44,7 @@ async function refusalOf(path: string, use: 'create' | 'existing' = 'create'): P
 describe('the file of an embedded store', () => {
   test('is readable by its owner alone, as is its log', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     await store.plants.create('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
     for (const file of [path, `${path}-wal`, `${path}-shm`])
       expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -52,7 +54,7 @@ describe('the file of an embedded store', () => {
 
   test('is in WAL mode, with tables that check their types', async () => {
     const path = newPath()
-    await (await openSqliteStore(path, { use: 'create' })).close()
+    await (await openFile(path)).close()
     const database = new DatabaseSync(path)
     expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
     expect(() =>
@@ -63,7 +65,7 @@ describe('the file of an embedded store', () => {
 
   test('holds no token, only its hash', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     const { issueToken } = await import('../../../src/domain/access.ts')
     const { randomBytes } = await import('node:crypto')
     const { plain } = await issueToken(
@@ -81,17 +83,15 @@ describe('the file of an embedded store', () => {
 })
 
 describe('opening', () => {
-  test('makes no file by itself', () => {
+  test('makes no file by itself', async () => {
     const path = newPath()
-    expect(() => connect(path)).toThrow('unable to open')
+    await expect(connect(path, systemClock)).rejects.toThrow('unable to open')
     expect(existsSync(path)).toBe(false)
   })
 
   test('by many at once, if there is no file yet, works for all', async () => {
     const path = newPath()
-    const stores = await Promise.all(
-      Array.from({ length: 8 }, () => openSqliteStore(path, { use: 'create' })),
-    )
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openFile(path)))
     expect(readdirSync(folder).filter((name) => name.includes('making'))).toEqual([])
     for (const [n, store] of stores.entries())
       await store.plants.create('a', { id: BigInt(n), name: 'x', tag: null, idempotencyKey: null })
@@ -102,8 +102,7 @@ describe('opening', () => {
   test('says once that it made a file, and nothing of one that is there', async () => {
     const path = newPath()
     const notes: string[] = []
-    const open = (): Promise<Store> =>
-      openSqliteStore(path, { use: 'create', note: (message) => notes.push(message) })
+    const open = (): Promise<Store> => openFile(path, { note: (message) => notes.push(message) })
     for (const store of await Promise.all([open(), open(), open()])) await store.close()
     await (await open()).close()
     expect(notes).toEqual([`made a new store: ${path}`])
@@ -112,7 +111,7 @@ describe('opening', () => {
   test('makes the file that a symbolic link names', async () => {
     const path = newPath()
     symlinkSync(`${path}-target`, path)
-    await (await openSqliteStore(path, { use: 'create' })).close()
+    await (await openFile(path)).close()
     expect(statSync(`${path}-target`).mode & 0o777).toBe(0o600)
     rmSync(`${path}-target`)
     writeFileSync(`${path}-target-wal`, '')
@@ -125,11 +124,11 @@ describe('opening', () => {
     const home = process.cwd()
     process.chdir(folder)
     try {
-      const store = await openSqliteStore(name, { use: 'create' })
+      const store = await openFile(name)
       await store.plants.create('a', { id: 1n, name: 'x', tag: null, idempotencyKey: null })
       await store.close()
       expect(statSync(name).mode & 0o777).toBe(0o600)
-      const again = await openSqliteStore(name, { use: 'existing' })
+      const again = await openFile(name, { use: 'existing' })
       expect((await again.plants.list('a', { limit: 1 })).plants).toHaveLength(1)
       await again.close()
     } finally {
@@ -189,7 +188,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test.each(['plants', 'tokens'])('if its table %s is damaged', async (table) => {
     const path = newPath()
-    await (await openSqliteStore(path, { use: 'create' })).close()
+    await (await openFile(path)).close()
     const database = new DatabaseSync(path)
     const { page } = database
       .prepare('select rootpage as page from sqlite_schema where name = ?')
@@ -240,7 +239,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
 
   test('if a newer version wrote it', async () => {
     const path = newPath()
-    await (await openSqliteStore(path, { use: 'create' })).close()
+    await (await openFile(path)).close()
     const database = new DatabaseSync(path)
     database.exec('pragma user_version = 99')
     database.close()
@@ -267,7 +266,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
       chmodSync(folder, 0o755)
       chmodSync(home, 0o777)
       for (const name of ['file.db', 'read-only.db', 'log.db', 'closed/file.db'])
-        await (await openSqliteStore(`${home}/${name}`, { use: 'create' })).close()
+        await (await openFile(`${home}/${name}`)).close()
       for (const name of ['log.db', 'closed/file.db']) chmodSync(`${home}/${name}`, 0o666)
       writeFileSync(`${home}/log.db-wal`, '', { mode: 0o600 })
       chownSync(`${home}/read-only.db`, nobody, nobody)
@@ -291,7 +290,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
     try {
-      await (await openSqliteStore(`${disk}/x.db`, { use: 'create' })).close()
+      await (await openFile(`${disk}/x.db`)).close()
       execFileSync('mount', ['-o', 'remount,ro', disk])
       for (const name of ['x.db', 'new.db'])
         expect(await refusalOf(`${disk}/${name}`)).toBe(
@@ -320,17 +319,12 @@ describe('a file that cannot be a store is refused with one sentence', () => {
   )
 })
 
-/** Resolves when the store says that it is ready, within some seconds. */
-async function untilReady(store: Store): Promise<void> {
-  for (let tries = 0; tries < 50; tries += 1) {
-    const ready = await Promise.resolve(store.ready()).then(
-      () => true,
-      () => false,
-    )
-    if (ready) return
-    await Bun.sleep(100)
-  }
-  throw new Error('it did not become ready')
+/** Resolves once the store has recovered by itself, a second after what failed. */
+async function recovered(store: Store, clock: ManualClock): Promise<void> {
+  await clock.advance(1000)
+  // A write that changes nothing waits for the commit that the store tries by itself.
+  await store.tokens.noteUse('no token', 0)
+  await store.ready()
 }
 
 describe('a file that leaves its place while the store is open', () => {
@@ -399,7 +393,8 @@ describe('a file that leaves its place while the store is open', () => {
     'takes no write any more when %s, and takes them again when it is back',
     async (_what, make, ending, lose) => {
       const { path, real } = make()
-      const store = await openSqliteStore(path, { use: 'create' })
+      const clock = new ManualClock()
+      const store = await openFile(path, { clock })
       await store.plants.create('a', plant(1n))
       const file = real + ending
       lose(file)
@@ -415,10 +410,10 @@ describe('a file that leaves its place while the store is open', () => {
       )
       await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
       renameSync(`${file}.moved`, file)
-      await untilReady(store)
+      await recovered(store, clock)
       expect((await createsOn(store, 20n)).acknowledged).toHaveLength(5)
       await store.close()
-      const again = await openSqliteStore(path, { use: 'existing' })
+      const again = await openFile(path, { use: 'existing' })
       const ids = (await again.plants.list('a', { limit: 20 })).plants.map(({ id }) => id)
       // What became of 10 was said to be unknown.
       expect(ids.filter((id) => id !== 10n)).toEqual([1n, 20n, 21n, 22n, 23n, 24n])
@@ -430,7 +425,7 @@ describe('a file that leaves its place while the store is open', () => {
     'takes no write when its %s is moved and the link follows it to another name',
     async (what) => {
       const { path, real } = linkedPath()
-      const store = await openSqliteStore(path, { use: 'create' })
+      const store = await openFile(path)
       await store.plants.create('a', plant(1n))
       renameSync(what === 'link' ? path : real, `${real}.moved`)
       if (what === 'real file') rmSync(path)
@@ -445,7 +440,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('is not made again by the start that follows, though several links lead to where it was', async () => {
     const { path, real } = linkedPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     await store.plants.create('a', plant(1n))
     renameSync(real, `${real}.moved`)
     await store.close()
@@ -457,7 +452,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('closes without an error if it became a link to itself', async () => {
     const { path } = plainPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     await store.plants.create('a', plant(1n))
     loop(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
@@ -467,7 +462,7 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('leaves its log behind when it closes, and the next start says what is missing rather than make a new store', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     await store.plants.create('a', plant(1n))
     rmSync(path)
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
@@ -478,10 +473,10 @@ describe('a file that leaves its place while the store is open', () => {
 
   test('does not take the log of the file that replaced it along when it closes', async () => {
     const path = newPath()
-    const store = await openSqliteStore(path, { use: 'create' })
+    const store = await openFile(path)
     await store.plants.create('a', plant(1n))
     for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file)
-    const next = await openSqliteStore(path, { use: 'create' })
+    const next = await openFile(path)
     await next.plants.create('a', plant(2n))
     expect((await createsOn(store, 10n)).acknowledged).toEqual([])
     await store.close()
@@ -496,7 +491,8 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
     const disk = `${folder}/filling`
     mkdirSync(disk)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
-    const store = await openSqliteStore(`${disk}/x.db`, { use: 'create' })
+    const clock = new ManualClock()
+    const store = await openFile(`${disk}/x.db`, { clock })
     try {
       const acknowledged: bigint[] = []
       let failure: unknown
@@ -532,7 +528,7 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
         await expect(store.ready()).rejects.toMatchObject({ refusal: 'store-unavailable' })
       execFileSync('mount', ['-o', 'remount,size=64m', disk])
       // Without any client that writes.
-      await untilReady(store)
+      await recovered(store, clock)
       expect(
         await store.plants.create('a', { id: 1000n, name: 'x', tag: null, idempotencyKey: null }),
       ).toBeUndefined()
@@ -547,9 +543,12 @@ const nobody = 65_534
 
 /** Opens a store in a process of another user, who owns nothing; answers the refusal. */
 async function asNobody(path: string): Promise<string> {
-  const script = `const { openSqliteStore } = await import('${import.meta.dir}/../../../src/stores/sqlite/store.ts')
+  const src = `${import.meta.dir}/../../../src`
+  const script = `const { openSqliteStore } = await import('${src}/stores/sqlite/store.ts')
+    const { systemClock: clock } = await import('${src}/clock.ts')
     process.setgroups([]); process.setgid(${nobody}); process.setuid(${nobody})
-    await openSqliteStore(process.argv.at(-1), { use: 'create' }).then(() => console.log('opened'), (error) => console.log(error.message))
+    const options = { use: 'create', clock, note: () => {}, warn: () => {} }
+    await openSqliteStore(process.argv.at(-1), options).then(() => console.log('opened'), (error) => console.log(error.message))
     process.exit()`
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
   return stdout.toString().trim()

@@ -7,10 +7,11 @@ import { systemClock } from '../../../src/clock.ts'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
-import { openSqliteStore, SqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { SqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { shortTextBytesMax } from '../../../src/stores/sqlite/writer/batch.ts'
 import { openChannel } from '../../../src/stores/sqlite/writer/channel.ts'
 import { temporaryFolder } from '../../support/service.ts'
+import { openFile } from '../../support/stores.ts'
 
 const folder = temporaryFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -41,7 +42,7 @@ async function withStore<Value>(
   path: string,
   use: (store: Store) => Promise<Value>,
 ): Promise<Value> {
-  const store = await openSqliteStore(path, { use: 'create' })
+  const store = await openFile(path)
   try {
     return await use(store)
   } finally {
@@ -127,7 +128,7 @@ describe('long texts', () => {
     const path = newPath()
     await withStore(path, async () => {})
     const asked: string[] = []
-    const database = connect(path)
+    const database = await connect(path, systemClock)
     const prepare = database.prepare.bind(database)
     database.prepare = (sql: string): StatementSync => {
       asked.push(sql)
@@ -210,7 +211,7 @@ describe('a file of the version before', () => {
   test('is changed once if many open it at the same time', async () => {
     const path = oldFile(accounts)
     const stores = await Promise.all(
-      Array.from({ length: 8 }, () => openSqliteStore(path, { use: 'existing' })),
+      Array.from({ length: 8 }, () => openFile(path, { use: 'existing' })),
     )
     for (const store of stores) expect(await keptOf(store, 'B')).toEqual(oldPlants('B'))
     for (const store of stores) await store.close()
@@ -232,7 +233,7 @@ describe('a file of the version before', () => {
           .all(),
       ])
     const before = content()
-    await expect(openSqliteStore(path, { use: 'existing' })).rejects.toThrow('cannot be used')
+    await expect(openFile(path, { use: 'existing' })).rejects.toThrow('cannot be used')
     expect(content()).toEqual(before)
     withDatabase(path, (database) => database.exec('drop trigger long_text_goes_with_its_plant'))
     await withStore(path, async (store) => expect(await keptOf(store, 'a')).toEqual(oldPlants('a')))

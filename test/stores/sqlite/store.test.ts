@@ -1,15 +1,16 @@
 import { rmSync } from 'node:fs'
-import { openSqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { temporaryFolder } from '../../support/service.ts'
+import { openFile } from '../../support/stores.ts'
 import { describeStore } from '../conformance.ts'
 
 describeStore('SQLite', async () => {
   const folder = temporaryFolder()
   const path = `${folder}/plants.db`
-  const store = await openSqliteStore(path, { use: 'create' })
+  const store = await openFile(path)
   return {
     store,
-    reopen: () => openSqliteStore(path, { use: 'existing' }),
+    reopen: () => openFile(path, { use: 'existing' }),
+    passTime: () => {},
     dispose: async () => {
       await store.close()
       rmSync(folder, { recursive: true })

@@ -1,6 +1,7 @@
 // The first words on each connection: they find out whether what the service promises can be kept
 // on this host, and set the server's own deadline.
 import type { ClientBase } from 'pg'
+import type { Clock } from '../../../clock.ts'
 import { Unusable } from '../../failures.ts'
 import type { PostgresLocation } from '../location.ts'
 import { statements } from '../statements.ts'
@@ -15,17 +16,18 @@ interface Greeting {
 }
 
 /**
- * Resolves to how far the server's clock is ahead of ours (of `performance.now`), in milliseconds;
+ * Resolves to how far the server's clock is ahead of ours (of the clock's `monotonicMs`), in milliseconds;
  * rejects with Unusable. Settings that other engines of the family do not have come as null.
  */
 export async function greet(
   client: ClientBase,
   expected: { readonly statementMs: number } & Pick<PostgresLocation, 'writableHosts'>,
+  clock: Clock,
 ): Promise<number> {
   const { rows } = await client.query<Greeting>(statements.greeting.text, [
     String(expected.statementMs),
   ])
-  const answeredMs = performance.now()
+  const answeredMs = clock.monotonicMs()
   const [greeting] = rows
   if (greeting === undefined) throw new Unusable('it does not answer as a database does')
   if (expected.writableHosts === 'primary') {

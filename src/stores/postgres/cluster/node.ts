@@ -1,5 +1,6 @@
 // One host that takes writes, and the connections to it.
 import { type ClientBase, Pool, type PoolClient, types } from 'pg'
+import type { Clock } from '../../../clock.ts'
 import type { PostgresHost, PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -25,6 +26,7 @@ export class Node {
   readonly #pool: Pool
   readonly #slots: Slots
   readonly #deadlines: Deadlines
+  readonly #clock: Clock
   /** How far the server's clock is ahead of ours, by connection. */
   readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
   readonly #inUse = new Set<PoolClient>()
@@ -34,12 +36,14 @@ export class Node {
     host: PostgresHost,
     slots: Slots,
     deadlines: Deadlines,
+    clock: Clock,
     encrypted: boolean,
   ) {
     this.host = host
     this.encrypted = encrypted && location.sslMode !== 'disable'
     this.#slots = slots
     this.#deadlines = deadlines
+    this.#clock = clock
     this.#pool = new Pool({
       host: host.host,
       port: host.port,
@@ -71,12 +75,13 @@ export class Node {
     host: PostgresHost,
     slots: Slots,
     deadlines: Deadlines,
+    clock: Clock,
   ): Promise<Node> {
     try {
-      return await new Node(location, host, slots, deadlines, true).#connected()
+      return await new Node(location, host, slots, deadlines, clock, true).#connected()
     } catch (error) {
       if (location.sslMode !== 'prefer' || !isWithoutEncryption(error)) throw error
-      return await new Node(location, host, slots, deadlines, false).#connected()
+      return await new Node(location, host, slots, deadlines, clock, false).#connected()
     }
   }
 
@@ -97,7 +102,7 @@ export class Node {
     const { client, giveBack } = await this.#checkOut(writes)
     const query = this.#query(client, statement, values, writes)
     try {
-      const rows = await inTime(
+      const rows = await this.#inTime(
         query,
         this.#deadlines.answerMs,
         () => new NoAnswer('the database did not answer in time'),
@@ -182,7 +187,10 @@ export class Node {
    */
   #latestBeginning(client: PoolClient): number {
     return (
-      (performance.now() + this.#deadlines.beginMs + (this.#clockLeadsMs.get(client) ?? 0)) / 1000
+      (this.#clock.monotonicMs() +
+        this.#deadlines.beginMs +
+        (this.#clockLeadsMs.get(client) ?? 0)) /
+      1000
     )
   }
 
@@ -191,7 +199,7 @@ export class Node {
    * place.
    */
   async #leaveBehind(query: Promise<unknown>, client: PoolClient): Promise<void> {
-    await inTime(query, leftBehindMs, () => new NoAnswer()).catch(() => {})
+    await this.#inTime(query, leftBehindMs, () => new NoAnswer()).catch(() => {})
     destroy(client)
   }
 
@@ -202,14 +210,30 @@ export class Node {
   async #welcome(client: ClientBase, location: PostgresLocation): Promise<void> {
     try {
       const { connectMs, statementMs } = this.#deadlines
-      const greeting = greet(client, { statementMs, writableHosts: location.writableHosts })
+      const greeting = greet(
+        client,
+        { statementMs, writableHosts: location.writableHosts },
+        this.#clock,
+      )
       this.#clockLeadsMs.set(
         client,
-        await inTime(greeting, connectMs, () => new NoAnswer('it does not answer')),
+        await this.#inTime(greeting, connectMs, () => new NoAnswer('it does not answer')),
       )
     } catch (error) {
       destroy(client)
       throw error
+    }
+  }
+
+  async #inTime<Value>(work: Promise<Value>, timeMs: number, late: () => Error): Promise<Value> {
+    let callOff = (): void => {}
+    const end = new Promise<never>((_, reject) => {
+      callOff = this.#clock.after(timeMs, () => reject(late()))
+    })
+    try {
+      return await Promise.race([work, end])
+    } finally {
+      callOff()
     }
   }
 }
@@ -218,22 +242,6 @@ export class Node {
 function destroy(client: ClientBase): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   connection.stream.destroy()
-}
-
-async function inTime<Value>(
-  work: Promise<Value>,
-  timeMs: number,
-  late: () => Error,
-): Promise<Value> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const end = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), timeMs)
-  })
-  try {
-    return await Promise.race([work, end])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 const int8 = 20

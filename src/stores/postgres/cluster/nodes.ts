@@ -1,5 +1,6 @@
 // Which hosts are in use: the one that takes writes, which is sought again after each failure, or
 // all of them where each does. A statement is sent once; trying again is attempts.ts's affair.
+import type { Clock } from '../../../clock.ts'
 import { describeHost, type PostgresHost, type PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -29,6 +30,7 @@ export class NoHost extends Error {
 export class Nodes {
   readonly #location: PostgresLocation
   readonly #deadlines: Deadlines
+  readonly #clock: Clock
   readonly #note: (message: string) => void
   readonly #warn: (message: string) => void
   /** By host and not by node, so that their bound holds while one node takes another's place. */
@@ -44,14 +46,18 @@ export class Nodes {
   constructor(
     location: PostgresLocation,
     deadlines: Deadlines,
-    note: (message: string) => void,
-    warn = note,
+    clock: Clock,
+    note: (message: string) => void = () => {},
+    warn: (message: string) => void = () => {},
   ) {
     this.#location = location
     this.#deadlines = deadlines
+    this.#clock = clock
     this.#note = note
     this.#warn = warn
-    this.#slots = new Map(location.hosts.map((host) => [host, new Slots(location.connectionsMax)]))
+    this.#slots = new Map(
+      location.hosts.map((host) => [host, new Slots(location.connectionsMax, clock)]),
+    )
   }
 
   get isClosed(): boolean {
@@ -84,11 +90,11 @@ export class Nodes {
   async close(): Promise<void> {
     this.#closed = true
     for (const node of this.#usable) this.#retire(node)
-    const late = setTimeout(() => {
+    const callOff = this.#clock.after(this.#deadlines.connectMs, () => {
       for (const node of this.#ending.keys()) node.cut()
-    }, this.#deadlines.connectMs)
+    })
     await Promise.all(this.#ending.values())
-    clearTimeout(late)
+    callOff()
   }
 
   /** Takes a node out of use. What was sent to it may still be answered. */
@@ -118,7 +124,7 @@ export class Nodes {
   #isMissingOne(): boolean {
     const { writableHosts, hosts } = this.#location
     const complete = writableHosts === 'primary' || this.#usable.length === hosts.length
-    return !complete && performance.now() - this.#soughtMs > seekMissingMs
+    return !complete && this.#clock.monotonicMs() - this.#soughtMs > seekMissingMs
   }
 
   /** One search at a time, which all who need a node wait for. */
@@ -131,7 +137,7 @@ export class Nodes {
 
   /** Asks all missing hosts at once; resolves with the first that can be used. */
   async #seekAll(): Promise<void> {
-    this.#soughtMs = performance.now()
+    this.#soughtMs = this.#clock.monotonicMs()
     // The one that has just failed last: it lets the others come before it.
     const missing = this.#location.hosts
       .filter((host) => !this.#uses(host))
@@ -150,11 +156,8 @@ export class Nodes {
   /** Connects to a host and puts it to use, unless another came before where one is enough. */
   async #join(host: PostgresHost, others: readonly Promise<void>[]): Promise<void> {
     const slots = this.#slots.get(host) as Slots
-    const node = await Node.connect(this.#location, host, slots, this.#deadlines)
-    await Promise.race([
-      Promise.allSettled(others),
-      new Promise((resolve) => setTimeout(resolve, othersFirstMs)),
-    ])
+    const node = await Node.connect(this.#location, host, slots, this.#deadlines, this.#clock)
+    await Promise.race([Promise.allSettled(others), this.#clock.sleep(othersFirstMs)])
     const taken =
       this.#location.writableHosts === 'primary' ? this.#usable.length > 0 : this.#uses(host)
     if (taken || this.#closed) {

@@ -1,5 +1,6 @@
 // How many connections to a host are in use at once. Writes leave some to reads, because a write
 // may stand still for as long as the database waits for a standby.
+import type { Clock } from '../../../clock.ts'
 
 interface Waiting {
   readonly writes: boolean
@@ -7,18 +8,20 @@ interface Waiting {
 }
 
 export class Slots {
+  readonly #clock: Clock
   readonly #max: number
   readonly #writesMax: number
   #used = 0
   #usedByWrites = 0
   #waiting: Waiting[] = []
 
-  constructor(max: number) {
+  constructor(max: number, clock: Clock) {
+    this.#clock = clock
     this.#max = max
     this.#writesMax = Math.max(1, max - Math.ceil(max / 5))
   }
 
-  /** Resolves to the function that gives the slot back; rejects where none is free for so long. */
+  /** Resolves to the function that gives the slot back; rejects if none is free for so long. */
   async take(writes: boolean, waitMs: number): Promise<() => void> {
     if (!this.#has(writes)) await this.#wait(writes, waitMs)
     else this.#count(writes, 1)
@@ -42,14 +45,14 @@ export class Slots {
       const waiting: Waiting = {
         writes,
         resolve: () => {
-          clearTimeout(timer)
+          callOff()
           resolve()
         },
       }
-      const timer = setTimeout(() => {
+      const callOff = this.#clock.after(waitMs, () => {
         this.#waiting = this.#waiting.filter((other) => other !== waiting)
         reject(new Error('all connections are in use'))
-      }, waitMs)
+      })
       this.#waiting.push(waiting)
     })
   }

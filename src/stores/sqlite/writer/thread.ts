@@ -1,6 +1,7 @@
 // The writer's thread: waits for batches and answers what became of them. The disk is waited for
 // here, so that reads on the HTTP thread never are held up by it.
 import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../../clock.ts'
 import { connect } from '../connection.ts'
 import { findLoss } from '../file.ts'
 import { BatchWriter } from './batch.ts'
@@ -10,7 +11,7 @@ const port = parentPort
 if (port === null) throw new Error('the writer runs as a worker thread')
 const { path, place } = workerData as WriterData
 refuseLoss()
-const database = connect(path)
+const database = await connect(path, systemClock)
 refuseLoss()
 const writer = new BatchWriter(database)
 /** What became of the store's files, if they are not in their place any more. */
