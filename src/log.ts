@@ -1,11 +1,11 @@
 // The log: a line for each request and a few for the life of the service. JSON for programs, plain
-// text on a terminal. A line costs the request a string; the writing happens elsewhere, in bulk.
+// text on a terminal. A request only makes the text of its line; lines are written later, in bulk.
 import { write } from 'node:fs'
 import { type Clock, dateOf } from './clock.ts'
 
 /**
- * A request while it is under way. `client` is an address, `route` the path template, `account` who
- * was recognised.
+ * A request while it is under way. `client` is an address, `route` the path template, `account`
+ * that of the caller.
  */
 export interface RequestEntry {
   readonly startedMs: number
@@ -26,13 +26,13 @@ export interface Log {
     status: number | undefined,
     ending: { readonly bytes: number; readonly complete: boolean },
   ): void
-  /** What went wrong, with its cause, for the operator alone. */
+  /** A failure of the service, with its cause, for the operator alone. */
   failure(message: string, details: { readonly requestId?: string; readonly cause: unknown }): void
-  /** Something the operator should look at, with what caused it. */
+  /** Something the operator should look at, with its cause. */
   warn(message: string, cause?: unknown): void
   /** Something the operator should know. */
   note(message: string): void
-  /** Writes what waits; gives up on a reader that does not take it within a second. */
+  /** Writes the lines that wait. Gives up if their reader does not take them within a second. */
   flush(): Promise<void>
 }
 
@@ -44,11 +44,11 @@ export interface LogTarget {
 
 /** How long a line may wait for others to be written with it. */
 const gatherMs = 20
-/** How long to wait where the reader of a pipe is behind. */
+/** How long to wait before the next try if the reader of a pipe is behind. */
 const retryMs = 50
-/** How long a flush may wait for that reader. */
+/** How long a flush waits for that reader. */
 const flushMs = 1000
-/** Lines that wait beyond this, in UTF-16 code units, are dropped and counted rather than kept. */
+/** Most text that waits, in UTF-16 code units. Lines beyond it are dropped and counted. */
 const waitingMax = 4 * 1024 * 1024
 
 export function openLog(target: LogTarget, clock: Clock): Log {
@@ -77,8 +77,8 @@ interface Format {
 function jsonFormat(clock: Clock): Format {
   const time = clockText(clock)
   return {
-    // Written out because a line is paid for by every request: only what a client chose needs
-    // escaping.
+    // Not JSON.stringify, because every request pays for a line. Only texts that a client chose
+    // need escaping.
     formatRequest: (
       { startedMs, requestId, method, client, route, account },
       status,
@@ -109,7 +109,7 @@ function plainFormat(clock: Clock): Format {
   }
 }
 
-/** The time of day where the reader is, to the millisecond. */
+/** The local time of day, to the millisecond. */
 function localTime(nowMs: number): string {
   const now = dateOf(nowMs)
   const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map(
@@ -123,7 +123,7 @@ function line(content: Readonly<Record<string, unknown>>): string {
   return `${printable(JSON.stringify(content))}\n`
 }
 
-/** The time as ISO 8601 has it, made once a millisecond. */
+/** The time in ISO 8601, formatted once a millisecond at most. */
 function clockText(clock: Clock): () => string {
   let atMs = Number.NaN
   let text = ''
@@ -137,7 +137,7 @@ function clockText(clock: Clock): () => string {
   }
 }
 
-/** Text that is the same in JSON but for its quotes. */
+/** Text that needs no escaping in JSON. */
 const plain = /^[\w {}/.:-]*$/
 
 function quoted(text: string | undefined): string {
@@ -151,12 +151,12 @@ function durationMs(ms: number): number {
 }
 
 /**
- * What acts on a terminal rather than being shown: control characters, those that turn the
+ * Characters that act on a terminal instead of being shown: control characters, changes of the
  * direction of text, line ends.
  */
 const acting = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
-/** Text as it may be shown on a terminal, on one line. */
+/** Text that is safe to show on a terminal, on one line. */
 export function printable(text: string): string {
   return text.replace(
     acting,
@@ -171,16 +171,14 @@ function reasons(cause: unknown): string | undefined {
   return deeper === undefined ? message : `${message} because of ${reasons(deeper)}`
 }
 
-/** An error with its stack, and those that it came of. */
+/** An error's stack and those of its causes. */
 export function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const stack = cause.stack ?? String(cause)
   return cause.cause === undefined ? stack : `${stack}\nbecause of ${describe(cause.cause)}`
 }
 
-/**
- * Writes lines in bulk, off the event loop, one write at a time; bounded where the reader is slow.
- */
+/** Writes lines in bulk, off the event loop, one write at a time, and keeps a bounded queue. */
 class LineWriter {
   readonly #descriptor: number
   readonly #clock: Clock

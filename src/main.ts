@@ -23,7 +23,7 @@ const world: World = {
   exit: process.exit,
 }
 
-/** 128 and the number of SIGPIPE: what a program ends with if its reader has left. */
+/** 128 and the number of SIGPIPE: the exit code of a program whose reader has left. */
 const brokenPipeExitCode = 141
 
 function write(descriptor: number, text: string): void {
@@ -36,8 +36,8 @@ function write(descriptor: number, text: string): void {
 }
 
 /**
- * nohup starts a program with SIGHUP ignored, and a handler would undo that. Linux tells of it;
- * elsewhere it is not known.
+ * nohup starts a program with SIGHUP ignored, and a handler would undo that. Only Linux says
+ * whether a signal is ignored.
  */
 function hangUpIsIgnored(): boolean {
   try {

@@ -27,13 +27,16 @@ export interface Service {
   /** Where it listens: http://HOST:PORT. */
   readonly url: string
   readonly store: Store
-  /** How many requests are not answered to their end. */
+  /** How many requests have no complete answer yet. */
   readonly underWay: () => number
   /** Takes no new connections, finishes what is under way, and closes the store. */
   readonly stop: () => Promise<void>
 }
 
-/** Starts a service; once this resolves, it answers. Rejects with Refused. */
+/**
+ * Starts a service, which answers once this resolves. Rejects with Refused if the service cannot
+ * listen or open its store.
+ */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { host, port, log, clock, randomBytes, limits = defaultLimits } = options
   const pages = loadPages()
@@ -85,12 +88,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Random request ids: a counter would tell each client how much the others ask. */
+/** Request ids are random, because a counter would tell each client how much the others ask. */
 function requestIds(randomBytes: ServiceOptions['randomBytes']): () => string {
   let text = ''
   let at = 0
   return () => {
-    // Drawn in bulk, because every answer carries one.
+    // Made in bulk, because every answer carries one.
     if (at === text.length) {
       text = Buffer.from(randomBytes(requestIdBytes * 256)).toString('base64url')
       at = 0
@@ -101,5 +104,5 @@ function requestIds(randomBytes: ServiceOptions['randomBytes']): () => string {
 }
 
 const requestIdBytes = 12
-/** In base64url. */
+/** Characters of those bytes in base64url. */
 const requestIdLength = 16

@@ -100,9 +100,7 @@ export const commands: readonly RunnableCommand[] = [
   ),
 ]
 
-/**
- * Exit code of a command line that is wrong, by convention; 1 is for what was refused while it ran.
- */
+/** Exit code of a wrong command line, by convention. A command that fails later exits with 1. */
 const usageExitCode = 2
 
 /** Runs a command line and resolves to its exit code. */
@@ -155,14 +153,12 @@ function help(words: readonly string[], world: World): number {
   return unknown(words, words, world)
 }
 
-/**
- * Says what is wrong with a command line that begins with no command, and what may have been meant.
- */
+/** Answers a command line that begins with no command, and suggests the nearest one. */
 function unknown(words: readonly string[], args: readonly string[], world: World): number {
   const typed = words.length > 0 ? words.slice(0, 2) : args.slice(0, 1)
   const related = group(typed)
   const meant = nearestCommand(typed, related)
-  // The first word of a group alone is no mistake, only unfinished.
+  // The first word of a group alone is not a mistake, only unfinished.
   if (typed.length > 0 && (typed.length > 1 || related.length === 0)) {
     const guess = meant === undefined ? '.' : `; did you mean "plants ${meant}"?`
     world.tell(`plants: ${withoutSecrets(quoted(typed.join(' ')))} is not a command${guess}`)
@@ -192,7 +188,7 @@ function nearestCommand(
   )
 }
 
-/** What somebody typed may hold a token or a password in the wrong place; it is not repeated. */
+/** Hides a token or a password that somebody typed in the wrong place. */
 function withoutSecrets(text: string): string {
   return withoutPasswords(withoutTokens(text))
 }

@@ -5,13 +5,13 @@ import { type StoreLocation, storeUrl } from '../stores/location.ts'
 import { type SettingName, settings } from './settings.ts'
 import type { World } from './world.ts'
 
-/** A command, as the help shows it. */
+/** A command as the help shows it. */
 export interface Command {
   readonly name: string
   readonly summary: string
   readonly positionals: readonly string[]
   readonly settings: readonly SettingName[]
-  /** Those of them that must be given. */
+  /** The settings that must be given. */
   readonly required?: readonly SettingName[]
 }
 
@@ -37,7 +37,7 @@ export function helpFor(command: Command): string {
   return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
 }
 
-/** A command on a store that does the same when it is pasted into a shell in any folder. */
+/** A command on a store that works when it is pasted into a shell in any folder. */
 export function commandToPaste(
   { launcher }: Pick<World, 'launcher'>,
   words: readonly string[],

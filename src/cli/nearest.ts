@@ -1,19 +1,21 @@
-// Finds what a misspelled word was meant to be.
+// Finds the word that a misspelled one was meant to be.
 
-/** The word that was most likely meant by one that is not known. */
+/** The known word that is nearest to the typed one, or undefined if none is near. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   return (
     known.find((word) => isWithin(1, typed, word)) ??
-    known.find((word) => word.length > lengthOfOneEdit && isWithin(2, typed, word))
+    known.find((word) => word.length > oneEditLengthMax && isWithin(2, typed, word))
   )
 }
 
-/** Shorter words are near to too many others. */
-const lengthOfOneEdit = 4
+/**
+ * Words up to this length may differ by one edit only: by two, they are near to too many others.
+ */
+const oneEditLengthMax = 4
 
 /**
- * Whether so many edits make one word of the other: a letter more, less or another, or two
- * neighbours swapped.
+ * Whether so many edits at most turn one word into the other. An edit adds, removes or changes a
+ * letter, or swaps two neighbours.
  */
 function isWithin(edits: number, one: string, other: string): boolean {
   if (one === other) return true

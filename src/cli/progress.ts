@@ -1,4 +1,4 @@
-// Progress of long work: a bar on a terminal, a plain line now and then elsewhere.
+// Shows the progress of long work: a bar on a terminal, a plain line now and then elsewhere.
 import type { World } from './world.ts'
 
 const barWidth = 16
@@ -34,7 +34,7 @@ export class Progress {
     this.#show()
   }
 
-  /** Leaves a last line behind. */
+  /** Shows the last line, which stays. */
   end(): void {
     this.#show()
     if (this.#world.errorIsTerminal) this.#world.draw('\n')
@@ -50,7 +50,7 @@ export class Progress {
     const percent = share === undefined ? '' : `${Math.floor(share * 100)} %`
     if (!this.#world.errorIsTerminal)
       this.#world.tell(`${this.#what}: ${percent === '' ? '' : `${percent}, `}${numbers}`)
-    // Shorter than eighty columns for billions of plants: a line that wraps cannot be drawn over.
+    // Shorter than eighty columns even for billions of plants: a line that wraps cannot be redrawn.
     else
       this.#world.draw(
         `\r${this.#what.padEnd(9)} ${share === undefined ? '' : `${bar(share)} ${percent.padStart(5)}  `}${numbers}\u001b[K`,

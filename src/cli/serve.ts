@@ -1,4 +1,4 @@
-// The command that serves: from its settings to a clean end.
+// The command "serve", from its settings to a clean end.
 
 import type { Clock } from '../clock.ts'
 import { issueFirstToken } from '../domain/access.ts'
@@ -12,18 +12,18 @@ import { commandToPaste, quotedForShell } from './help.ts'
 import type { Parsed, Values } from './settings.ts'
 import type { World } from './world.ts'
 
-/** How long a stop waits for what is under way. */
+/** How long a stop waits for requests that are under way. */
 const stopMs = 10_000
 
 /**
- * How long a stop waits for a start that is under way. Nothing is acknowledged before its end, so
- * no more is needed.
+ * How long a stop waits for a start that is under way. That is enough, because nothing is
+ * acknowledged before the start has ended.
  */
 const startEndMs = 1000
 
 /**
- * Signals this close together are one: at a terminal Ctrl-C reaches the service twice, from the
- * terminal and from npm.
+ * Signals this close together count as one: Ctrl-C reaches the service twice, from the terminal and
+ * from npm.
  */
 const sameSignalMs = 200
 
@@ -50,7 +50,7 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
     await log.flush()
     world.exit(1)
   }
-  // Before the start, which a signal would otherwise end with half a store on the disk.
+  // Signals are heard before the start. Otherwise one could leave half a store on the disk.
   const stop = stopRequest(world, force)
   const starting = startService({
     host,
@@ -107,8 +107,8 @@ function stopRequest(world: World, force: () => Promise<void>): StopRequest {
 }
 
 /**
- * Resolves to the service, or to undefined if a request to stop came before it was there; then it
- * is stopped.
+ * Resolves to the service, or to undefined if a request to stop came first; the service is then
+ * stopped.
  */
 async function unlessStopped(
   starting: Promise<Service>,
@@ -134,7 +134,7 @@ async function unlessStopped(
   return await starting
 }
 
-/** What to say of a first token: the token, if the store had none, or else how to issue another. */
+/** The text on a first token: the token if the store had none, else how to issue another. */
 async function firstToken(
   store: Store,
   url: string,
@@ -154,13 +154,13 @@ async function firstToken(
   return welcomeText(reachable(url), issued.plain.reveal())
 }
 
-/** A service that listens on every address is reached at that of this machine. */
+/** A service that listens on every address is reached at the loopback address. */
 function reachable(url: string): string {
   return url.replace(/\/\/[0.]+:/, '//127.0.0.1:').replace(/\/\/\[[0:]+\]:/, '//[::1]:')
 }
 
 /**
- * The requests use nothing that a curl of ten years ago lacks; `-w` ends an answer with a newline.
+ * The requests work with a curl of ten years ago. `-w` ends an answer with a newline.
  */
 function welcomeText(url: string, token: string): string {
   return `

@@ -16,13 +16,13 @@ import { readStoreLocation, type StoreLocation } from '../stores/location.ts'
 import { nearest } from './nearest.ts'
 
 interface Setting<Value> {
-  /** What stands for the value in the help. Absent for a switch, which takes none. */
+  /** The word for the value in the help. Absent for a switch, which takes no value. */
   readonly placeholder?: string
   readonly help: string
   /** The environment variable that is read if the flag is not given. */
   readonly variable?: string
   readonly read: (text: string, environment: Environment) => Value | Mistake
-  /** The value if neither is given. */
+  /** The value if neither flag nor variable is given. */
   readonly otherwise: () => Value
 }
 
@@ -117,7 +117,7 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
-/** The values of these settings, by name. Those that must be given are there. */
+/** The values of these settings, by name. Required ones are never undefined. */
 export type Values<Names extends SettingName, Required extends Names = never> = {
   readonly [Name in Names]: Name extends Required
     ? Exclude<ValueOf<Name>, undefined>
@@ -127,7 +127,7 @@ export type Values<Names extends SettingName, Required extends Names = never> = 
 type ValueOf<Name extends SettingName> =
   (typeof settings)[Name] extends Setting<infer Value> ? Value : never
 
-/** Every problem with a command line, a sentence each. */
+/** Every problem with a command line, in one sentence each. */
 export class UsageProblems extends Error {
   readonly problems: readonly string[]
 
@@ -142,7 +142,10 @@ export interface Parsed<Names extends SettingName, Required extends Names = neve
   readonly positionals: readonly string[]
 }
 
-/** Reads the settings of a command from its arguments, which win, and the environment. */
+/**
+ * Reads the settings of a command from its arguments and the environment; arguments win. Throws
+ * UsageProblems.
+ */
 export function readSettings<Names extends SettingName, Required extends Names = never>(
   names: readonly Names[],
   positionalNames: readonly string[],
@@ -216,8 +219,8 @@ function readFlags(names: readonly SettingName[], args: readonly string[]): Give
 }
 
 /**
- * A flag with one dash, such as -port, is a row of letters to the parser; it is named as it was
- * typed.
+ * The parser reads a flag with one dash, such as -port, as a row of single letters. The message
+ * names the flag as it was typed.
  */
 function unknownFlag(typed: string, names: readonly SettingName[]): string {
   const [flag] = /^-+[A-Za-z][\w-]*/.exec(withoutTokens(typed)) ?? ['-']
@@ -228,7 +231,7 @@ function unknownFlag(typed: string, names: readonly SettingName[]): string {
   return `${shortened(flag)} is not known to this command${meant === undefined ? '.' : `; did you mean ${meant}?`}`
 }
 
-/** A variable that is nearly one of ours was meant to be that one. */
+/** Refuses variables that are nearly one of ours. */
 function misspelledVariables(environment: Environment): string[] {
   const known = Object.values(settings as Readonly<Record<string, Setting<unknown>>>).flatMap(
     ({ variable }) => variable ?? [],
@@ -243,8 +246,8 @@ function misspelledVariables(environment: Environment): string[] {
 }
 
 /**
- * Flags that were typed before the "--" of npm start. npm takes them for its own, and tells of them
- * only in variables.
+ * Finds flags that were typed before the "--" of npm start. npm takes them for its own and passes
+ * them on only in variables.
  */
 function keptByNpm(
   names: readonly SettingName[],
@@ -329,7 +332,7 @@ function readText(text: string, min: number, max: number): string | Mistake {
   return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) ? new Mistake('without control characters') : text
 }
 
-/** How much of what somebody typed is repeated, in characters. */
+/** Most characters of typed text that a message repeats. */
 const shownMax = 100
 
 function shortened(text: string): string {
@@ -338,7 +341,7 @@ function shortened(text: string): string {
     : text
 }
 
-/** What somebody typed, as it is repeated in a refusal. */
+/** Typed text as a message repeats it: quoted, shortened and without tokens. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(withoutTokens(text)))
 }

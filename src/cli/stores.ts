@@ -1,4 +1,4 @@
-// The commands on whole stores: one prepares a store, one copies all plants and tokens to another.
+// The commands on whole stores: "migrate" prepares a store, "copy" copies all of it to another.
 import { statSync } from 'node:fs'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
@@ -34,7 +34,7 @@ function migrated(store: string, count: number, onlyPrint: boolean): string {
     : `${store} is ready: ${count} statements were run.`
 }
 
-/** 128 and the number of the signal, as shells have it. */
+/** 128 and the number of the signal, as in shells. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 export async function copy(
@@ -73,14 +73,14 @@ export async function copy(
   }
 }
 
-/** What a store is, whichever way to it is named. */
+/** Equal for two paths to the same store. */
 function identityOf(location: StoreLocation): string {
   const stats =
     location.scheme === 'sqlite' ? statSync(location.path, { throwIfNoEntry: false }) : undefined
   return stats === undefined ? describeStore(location) : `${stats.dev}:${stats.ino}`
 }
 
-/** Copies, and shows how far it is. */
+/** Copies one store to another and shows the progress. */
 async function copyShowing(
   source: Store,
   target: Store,

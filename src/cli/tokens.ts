@@ -1,5 +1,5 @@
-// The commands on tokens. They work beside a running server, which sees their effect as soon as its
-// store says.
+// The commands on tokens. They work beside a running server; its store promises how soon it sees
+// their effect.
 
 import { dateOf } from '../clock.ts'
 import { issueToken } from '../domain/access.ts'

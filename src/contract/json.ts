@@ -1,7 +1,6 @@
 // Reads JSON text (RFC 8259) in one pass: exact digits, no name twice, bounded before it is built.
 // JSON.parse would put each name and short string into one table of the engine, whose hash has no
-// seed. Names that collide in it slow down all who come later, even when each body holds only a
-// few.
+// seed. Names that collide in it slow down all later requests, even if each body holds only a few.
 import { Failure } from '../domain/failure.ts'
 import { withoutTokens } from '../domain/token.ts'
 
@@ -39,7 +38,7 @@ export type JsonValue = null | boolean | string | JsonNumber | JsonObject | read
 export const valuesMax = 1000
 
 /**
- * Deepest nesting of a body. No plant needs more than one level; others may be in members that are
+ * Deepest nesting of a body. A plant needs one level only; the others are for members that are
  * ignored.
  */
 export const nestingMax = 500
@@ -104,7 +103,7 @@ class Reader {
     return Number.isNaN(this.#next()) ? value : refuseSyntax()
   }
 
-  /** Skips white space and tells the code of the character after it: NaN at the end. */
+  /** Skips white space and returns the code of the next character: NaN at the end. */
   #next(): number {
     let character = this.#text.charCodeAt(this.#at)
     while (character === 0x20 || character === 0x0a || character === 0x0d || character === 0x09) {
@@ -115,7 +114,7 @@ class Reader {
   }
 
   #takes(character: number): boolean {
-    // Asked twice because mostly there is no white space to skip.
+    // The first look is faster, and mostly there is no white space to skip.
     if (this.#text.charCodeAt(this.#at) !== character && this.#next() !== character) return false
     this.#at += 1
     return true
@@ -152,9 +151,7 @@ class Reader {
     return new JsonObject(names, values)
   }
 
-  /**
-   * What is between two brackets: values, each after a name if there is a list to put the names in.
-   */
+  /** Reads the values between two brackets. If `names` is given, reads a name before each value. */
   #elements(depth: number, end: number, names?: string[]): JsonValue[] {
     if (depth > nestingMax)
       refuse(`The body must not be nested more than ${nestingMax} levels deep.`)
@@ -204,7 +201,7 @@ class Reader {
         escaped = true
         end += 1
       }
-      // At the end of the text it is NaN, which is not so either.
+      // At the end of the text the code is NaN, which this refuses too.
       else if (!(character >= 0x20)) refuseSyntax()
       end += 1
     }
@@ -213,12 +210,12 @@ class Reader {
   }
 }
 
-/** A string cut from a text keeps all of the text in memory; this one does not. */
+/** A string cut from a text keeps the whole text in memory; a copy does not. */
 function copy(text: string): string {
   return ['', text].join('')
 }
 
-/** Makes a string too long for the engine's table, which takes short ones. */
+/** Makes a string too long for the engine's table, which takes only short ones. */
 const padding = ' '.repeat(64)
 
 function unescaped(text: string): string {
@@ -232,7 +229,7 @@ function unescaped(text: string): string {
 /** Longest member name that a refusal repeats, in UTF-16 code units. */
 const quotedNameMax = 64
 
-/** Up to so many names, it is faster to compare each with each than to sort them. */
+/** Up to this many names, it is faster to compare each with each than to sort them. */
 const comparedNamesMax = 8
 
 function refuseDuplicates(names: readonly string[]): void {
@@ -253,7 +250,9 @@ function twiceInSorted(names: readonly string[]): string | undefined {
   return names.find((name, at) => name === names[at + 1])
 }
 
-/** Digits of the largest 64-bit integer: a longer number is out of every range that matters here. */
+/**
+ * Digits of the largest 64-bit integer: a longer number is out of every range that matters here.
+ */
 const integerDigitsMax = 19
 
 /**

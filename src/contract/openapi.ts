@@ -8,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const json = 'application/json'
 
-/** What any operation may refuse with, by who may call it. */
+/** Refusals of every operation, and those of every operation that needs a token. */
 const refusalsOfEverything = ['request-malformed', 'internal'] as const
 const refusalsOfCallers = [
   'token-missing',
@@ -91,7 +91,7 @@ const schemas = {
   Error: errorSchema,
 } as const satisfies Record<string, PublishedSchema>
 
-/** An answer as it is really sent, by the name of its shape and operation. */
+/** A real answer of each operation. */
 const successExamples: Readonly<Record<string, unknown>> = {
   createPlant: { name: 'Monstera deliciosa', tag: 'indoor' },
   listPlants: [{ name: 'Monstera deliciosa', tag: 'indoor' }, { name: 'Ginkgo biloba' }],
@@ -188,7 +188,7 @@ function success(
   return { [status]: { description: text, ...headers, ...content } }
 }
 
-/** One response for each status, with an example for each refusal that has it. */
+/** One response for each status, with an example for each of its refusals. */
 function failures({ access, refusals: own }: Operation): Json {
   const all = new Set<Refusal>([
     ...refusalsOfEverything,

@@ -1,5 +1,5 @@
-// Every operation, declared once: its route, who may call it, what it takes and what it answers.
-// Types, parsing and the OpenAPI document are readings of this file.
+// Every operation, declared once: its route, its access, its parameters and its answer. Types,
+// parsers and the OpenAPI document all come from this file.
 import { Failure } from '../domain/failure.ts'
 import type { Scope } from '../domain/token.ts'
 import type { JsonValue } from './json.ts'
@@ -38,20 +38,20 @@ export interface Operation<
   readonly method: Method
   /** A path template with at most one parameter, as its last segment. */
   readonly path: string
-  /** The scope that a caller needs, or that anybody may call it. */
+  /** The scope that a caller needs, or `public` if no token is needed. */
   readonly access: Scope | 'public'
   readonly summary: string
   readonly description?: string
   readonly takes: Takes
   readonly body: Body
   readonly success: Success
-  /** What it may refuse with beside what every operation may. */
+  /** Its refusals beside those that every operation has. */
   readonly refusals: readonly Refusal[]
   /** Left out of the OpenAPI document: pages for people. */
   readonly unpublished?: true
 }
 
-/** What an operation works on once it is read: a path parameter is there, others may be absent. */
+/** The typed input of an operation. A path parameter is always there; others may be absent. */
 export type InputOf<Of> =
   Of extends Operation<infer Takes, infer Body>
     ? { readonly [Name in keyof Takes]: ParameterOf<Takes[Name]> } & (Body extends Member<
@@ -76,14 +76,14 @@ function operation<const Takes extends PlacedParameters, Body extends Member<unk
   return declared
 }
 
-/** The parts of a request as they came. `query` answers every value under a name. */
+/** The parameters of a request as text. `query` returns every value under a name. */
 export interface RawParameters {
   readonly path: string | undefined
   readonly query: (name: string) => readonly string[] | undefined
   readonly header: (name: string) => string | null
 }
 
-/** Reads the raw parts of a request into an operation's input; a Failure names what is wrong. */
+/** Reads an operation's input. Throws a Failure that names what is wrong. */
 export function readInput<Of extends Operation>(
   operation: Of,
   raw: RawParameters,
@@ -112,18 +112,18 @@ function readParameter(
   return text === undefined ? undefined : parameter.fromText(text, name)
 }
 
-/** What a browser knows already, and what it can unpack. */
+/** The versions that a browser already has, and the encodings that it can unpack. */
 const pageTakes = {
   ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
   acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
-  /** Named in the URL by the page that loads it: what is under that URL never changes. */
+  /** The page that loads a file names its version, so the content under that URL never changes. */
   version: { in: 'query', name: 'v', parameter: anyText },
 } as const
 
-/** What answers a browser that has the page already. */
+/** The answer to a browser that already has the page. */
 export const notModifiedStatus = 304
 
-/** A page for people and what it loads: public, the same for everybody. */
+/** A page for people, or a file that it loads: public, the same for everybody. */
 function page(path: string, media: string): Operation<typeof pageTakes, undefined> {
   return {
     method: 'GET',

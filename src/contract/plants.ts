@@ -41,14 +41,12 @@ export function plantsJson(plants: readonly Plant[]): string {
   return JSON.stringify(plants.map(wirePlant)).slice(1, -1)
 }
 
-/**
- * Text in one piece of a long list, in UTF-16 code units: as JSON it may take six bytes for each.
- */
+/** Most text in one piece of a long list, in UTF-16 code units. As JSON each may be six bytes. */
 export const pieceTextMax = 16 * 1024
 
 /**
- * As `plantsJson`, in pieces: however long a list or a name in it is, no piece holds much more than
- * `pieceTextMax`.
+ * The text of `plantsJson` in pieces. No piece holds much more than `pieceTextMax`, even if a name
+ * is longer.
  */
 export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
   let separator = ''
@@ -104,7 +102,7 @@ function wirePlant({ name, tag }: Plant): { name: string; tag?: string } {
   return tag === null ? { name } : { name, tag }
 }
 
-/** Longest body of a request. */
+/** Longest body of a request, in bytes. */
 export const bodyBytesMax = 1024 * 1024
 
 /** The body of every refusal. */
@@ -118,7 +116,7 @@ export const limit = count({
 })
 
 /**
- * An id as eight bytes in base64url: eleven characters, of which the last carries four bits only.
+ * An id as eight bytes in base64url: eleven characters, and the last one carries four bits only.
  */
 export const cursor = formatted(
   /^[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]$/,

@@ -13,15 +13,15 @@ export type Refusal =
   | 'body-too-large'
   | 'internal'
 
-/** The sentence for the caller and the header are made of the failure's detail. */
+/** One row of the table. The sentence and the header are made from the failure's detail. */
 export interface RefusalForm {
   readonly status: number
-  /** For the OpenAPI document: when this happens. */
+  /** When this happens, for the OpenAPI document. */
   readonly when: string
   /** One English sentence. The same condition gets the same one. */
   readonly sentence: (detail: string) => string
   readonly header?: { readonly name: string; readonly value: (detail: string) => string }
-  /** For the OpenAPI document: a detail as it may really occur. Absent if there is none. */
+  /** A real detail, for the OpenAPI document. Absent if the refusal has none. */
   readonly exampleDetail?: string
 }
 

@@ -1,5 +1,5 @@
-// The kinds of value that the contract is made of. Each is one declaration with three readings: a
-// TypeScript type, a parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
+// The kinds of value in the contract. Each declaration gives three things: a TypeScript type, a
+// parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
 import { Failure } from '../domain/failure.ts'
 import { exactInteger, JsonNumber, JsonObject, type JsonValue } from './json.ts'
 
@@ -18,7 +18,7 @@ export interface Parameter<Value> {
   readonly fromText: (text: string, name: string) => Value
 }
 
-/** The TypeScript type of what a declaration reads. */
+/** The TypeScript type that a declaration reads. */
 export type ValueOf<Declared> =
   Declared extends Member<infer Value>
     ? Value
@@ -45,7 +45,7 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
     return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
   }
   return {
-    // The upper bound is exclusive because readers that take numbers for doubles know 2^63, not
+    // The upper bound is exclusive because many readers use doubles, which can hold 2^63 but not
     // 2^63 - 1.
     published: {
       type: 'integer',
@@ -81,7 +81,8 @@ export function count(annotations: PublishedSchema): Parameter<number> {
 }
 
 /**
- * Any Unicode text but U+0000, which PostgreSQL cannot keep, and lone surrogates, which UTF-8 cannot.
+ * Any Unicode text without U+0000, which PostgreSQL cannot keep, and without lone surrogates, which
+ * UTF-8 cannot hold.
  *
  *     text({ examples: ['Monstera'] }).fromJson('Monstera', 'name')
  */
@@ -131,8 +132,8 @@ export interface Optional<Value> {
 }
 
 /**
- * A member that may be left out, and is null then. An explicit null is refused: it is not the same as
- * leaving the member out.
+ * A member that may be left out, and is then null. An explicit null is refused: it is not the same
+ * as leaving the member out.
  *
  *     object({ name: text({}), tag: optional(text({})) }, {}) // { name: string; tag: string | null }
  */

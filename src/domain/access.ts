@@ -1,4 +1,4 @@
-// Who may do what: issuing tokens, and finding the caller behind one.
+// Issues tokens, finds the caller behind a token, and checks the caller's scopes.
 import { Failure } from './failure.ts'
 import type { Tokens } from './store.ts'
 import {
@@ -20,9 +20,9 @@ export interface Caller {
 const hourMs = 3_600_000
 
 /**
- * The caller behind a token's plain text. Unknown, malformed, expired or revoked: the same
- * refusal for all of them. The store is asked every time; how soon it knows of a revoked token is
- * its promise (`delayMs`).
+ * The caller behind a token's plain text. An unknown, a malformed, an expired and a revoked token
+ * get the same refusal. The store is asked every time, and its `delayMs` says how soon it knows of
+ * a revoked token.
  */
 export async function authenticate(
   tokens: Tokens,
@@ -43,7 +43,7 @@ export function requireScope(caller: Caller, scope: Scope): void {
   throw new Failure('scope-missing', scope)
 }
 
-/** Writes the hour of a token's use, once an hour; no request waits for it or fails with it. */
+/** Writes the hour of a token's use, once an hour. No request waits for that or fails with it. */
 function noteUse(tokens: Tokens, token: Token, nowMs: number): void {
   const usedAtMs = nowMs - (nowMs % hourMs)
   if (token.lastUsedAtMs !== null && token.lastUsedAtMs >= usedAtMs) return
@@ -54,7 +54,7 @@ export interface TokenRequest {
   readonly account: string
   readonly label: string
   readonly scopes: readonly Scope[]
-  /** How long the token lasts, or null for as long as it is not revoked. */
+  /** How long the token lasts, or null if it lasts until it is revoked. */
   readonly lifetimeMs: number | null
 }
 
@@ -76,9 +76,7 @@ export async function issueToken(
   return issued
 }
 
-/**
- * Issues a token if the store holds none at all; otherwise does nothing and answers undefined.
- */
+/** Issues a token if the store holds none at all; otherwise does nothing and returns undefined. */
 export async function issueFirstToken(
   tokens: Tokens,
   request: TokenRequest,

@@ -1,5 +1,5 @@
-// A failure that a caller is told of. It is thrown where it is found and caught in one place
-// (http/answer.ts); a table of the contract says how each looks on the wire (contract/refusals.ts).
+// An expected failure, of which the caller is told. It is thrown at the place that finds it and
+// caught in http/answer.ts. The table in contract/refusals.ts says how each looks on the wire.
 
 /** The closed list of what the domain refuses. */
 export type DomainRefusal =
@@ -16,9 +16,9 @@ export type DomainRefusal =
   | 'outcome-unknown'
 
 /**
- * An expected refusal; any other error is a defect. `detail` is what the table makes its sentence and
- * its header of: the scope that is missing, or the whole sentence if there are many. It holds no
- * secret and no internals. `cause` is for the log alone.
+ * An expected refusal; any other error is a defect. The table makes its sentence and its header
+ * from `detail`: the missing scope, for instance, or the whole sentence if a refusal has many.
+ * `detail` holds no secret and no internals. `cause` is for the log alone.
  */
 export class Failure<Refusal extends string = DomainRefusal> extends Error {
   readonly refusal: Refusal

@@ -1,6 +1,6 @@
-// The nouns of a plant. What travels over the wire is src/contract's affair.
+// What a plant is, to its readers and in a store. src/contract says how it travels.
 
-/** A plant as its readers see it. `tag` is null where the plant has none. */
+/** A plant as its readers see it. `tag` is null if the plant has none. */
 export interface Plant {
   readonly name: string
   readonly tag: string | null

@@ -3,7 +3,7 @@ import { Failure } from './failure.ts'
 import type { IdentifiedPlant, KeptPlant, Plant } from './plant.ts'
 import { type PlantRange, type Plants, pageTextMax } from './store.ts'
 
-/** Creates a plant: never over another one. A retry that carries the key of the first is no conflict. */
+/** Creates a plant and never overwrites one. A repeat of a create with its key succeeds. */
 export async function createPlant(
   plants: Plants,
   account: string,
@@ -24,29 +24,27 @@ function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
 }
 
 /**
- * Deletes a plant. One that never was, that is deleted, or that is of another account: the caller is
- * told the same.
+ * Deletes a plant. The refusal is the same if the plant never was, is already deleted, or belongs
+ * to another account.
  */
 export async function deletePlant(plants: Plants, account: string, id: bigint): Promise<void> {
   if (!(await plants.delete(account, id))) throw new Failure('plant-missing')
 }
 
-// A list of up to a thousand plants is one snapshot. A longer one is walked in pages, so that neither
-// memory nor a snapshot is held for a slow reader.
+// A list of up to a thousand plants is one snapshot. A longer one is walked in pages, so that
+// neither memory nor a snapshot is held for a slow reader.
 
 /** Plants in the first page, and so the longest list that is one snapshot. */
 export const pagePlants = 1000
 
-/** A list with more text than this takes memory that counts. */
+/** A snapshot with more text than this, in UTF-16 code units, waits for memory. */
 const smallTextMax = 128 * 1024
 
-/**
- * Plants and text in a page of a longer list: little, so that others wait less and less is held.
- */
+/** A page of a longer list is small, so that others wait less and less is held in memory. */
 const walkPagePlants = 200
 const walkPageTextMax = 32 * 1024
 
-/** Resolves when work on so much text, in UTF-16 code units, may be done: long work goes in turns. */
+/** Resolves when it is the turn of work on so much text, in UTF-16 code units. */
 export type TakeTurn = (text: number) => Promise<void>
 
 export interface ListRequest {
@@ -56,23 +54,23 @@ export interface ListRequest {
   readonly limit?: number | undefined
 }
 
-/** If the limit cut a list, `next` is the last id within the limit: there the list goes on. */
+/** If the limit cut a list, `next` is the last id within the limit: the list goes on after it. */
 export interface Snapshot {
   readonly plants: readonly IdentifiedPlant[]
   readonly next: bigint | undefined
 }
 
-/** A list in pages, each read when it is asked for. Each iteration reads all of them by itself. */
+/** A list in pages. Each page is read on demand, and each iteration reads all of them again. */
 export interface Walk {
   readonly pages: AsyncIterable<readonly IdentifiedPlant[]>
   readonly next: bigint | undefined
 }
 
-/** A snapshot with much text, to be read when there is memory for it. */
+/** A snapshot with much text. The caller reads it when there is memory for it. */
 export interface LargeSnapshot {
   /**
-   * Undefined if it holds more text than this. With `pageTextMax` it never is: the list is then
-   * walked instead.
+   * Undefined if the snapshot holds more text than `textMax`. With `pageTextMax` the answer is
+   * never undefined: a list with more text is walked instead.
    */
   readonly read: (textMax: number) => Promise<Snapshot | Walk | undefined>
 }
@@ -119,9 +117,9 @@ export async function listPlants(
 }
 
 interface LimitEnd {
-  /** The last plant within the limit, or undefined where there are fewer plants. */
+  /** The last plant within the limit, or undefined if there are fewer plants. */
   readonly upTo: bigint | undefined
-  /** The same where further plants follow it, else undefined. */
+  /** The same plant if others follow it, else undefined. */
   readonly next: bigint | undefined
 }
 
@@ -149,9 +147,9 @@ async function limitEnd(
 }
 
 /**
- * The pages of a list. Where the list ends was said before, so the walk ends at that very plant. If
- * others create so many plants meanwhile that the limit would be exceeded, it breaks off, because a
- * list that silently leaves one out would be a lie.
+ * The pages of a list. If there is a limit, the link was sent first and fixed the last plant, so
+ * the walk ends at that very plant. It breaks off if others create so many plants meanwhile that
+ * the limit would be exceeded: a list must not leave one out in silence.
  */
 async function* walk(
   plants: Plants,
@@ -161,7 +159,7 @@ async function* walk(
 ): AsyncGenerator<readonly IdentifiedPlant[]> {
   let { after, limit: left } = range
   let more = true
-  // No page is kept in a variable, so that none stays in memory while its reader stands still.
+  // No variable keeps a page, so that no page stays in memory while its reader stands still.
   const nextPage = async (): Promise<readonly IdentifiedPlant[]> => {
     const limit = Math.min(left, walkPagePlants)
     const page = await plants.list(account, {

@@ -1,5 +1,5 @@
-// A token's form, its secret and its public record. The plain text exists only in the hands of
-// its owner: what the service keeps is a hash.
+// A token's form, its secret and its public record. Only the owner has the plain text; the service
+// keeps a hash.
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -10,7 +10,7 @@ export type Scope = (typeof scopes)[number]
 export const accountLengthMax = 255
 export const labelLengthMax = 255
 
-/** Everything that is known of a token, which is not the token. Times are Unix milliseconds. */
+/** The record of a token, without its secret. Times are Unix milliseconds. */
 export interface Token {
   /** Public name of the token, for listing and revoking it. */
   readonly id: string
@@ -29,7 +29,7 @@ declare const hashed: unique symbol
 export type TokenHash = Uint8Array & { readonly [hashed]: true }
 
 const hashBytes = 32
-/** Below every hash but itself, and the greatest there is. */
+/** The least and the greatest hash. */
 export const hashMin = new Uint8Array(hashBytes) as TokenHash
 export const hashMax = new Uint8Array(hashBytes).fill(0xff) as TokenHash
 
@@ -38,7 +38,7 @@ export interface KeptToken extends Token {
   readonly hash: TokenHash
 }
 
-/** The plain text of a token. It shows itself only where `reveal` is called. */
+/** The plain text of a token. Only `reveal` shows it. */
 export class PlainToken {
   readonly #text: string
 
@@ -71,9 +71,7 @@ const secretLength = 43
 const checkLength = 6
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
 
-/**
- * Text as it may be shown or logged: a token that somebody put in the wrong place is not repeated.
- */
+/** Text to show or log. It hides a token that somebody put in the wrong place. */
 export function withoutTokens(text: string): string {
   return text.replace(/plants_[0-9A-Za-z]{20,}/g, 'plants_[redacted]')
 }
@@ -91,8 +89,8 @@ export function plainTokenFrom(random: Uint8Array): PlainToken {
 }
 
 /**
- * The hash under which a token is stored, or undefined where the text cannot be a token: wrong
- * form, or a check that does not fit. A typing mistake is thus refused without a look-up.
+ * The hash under which a token is stored, or undefined if the text cannot be a token: its form or
+ * its check is wrong. So a typing mistake is refused without a look-up.
  */
 export function tokenHashOf(text: string): TokenHash | undefined {
   if (!form.test(text)) return undefined
@@ -100,7 +98,7 @@ export function tokenHashOf(text: string): TokenHash | undefined {
   return base62Value(text.slice(-checkLength)) === crc32(body) ? hashOf(text) : undefined
 }
 
-/** Whether a token opens anything at this time. */
+/** Whether a token is accepted at this time. */
 export function isUsable(token: Token, nowMs: number): boolean {
   return token.revokedAtMs === null && (token.expiresAtMs === null || nowMs < token.expiresAtMs)
 }

@@ -1,5 +1,5 @@
-// The whole way of a request, in its one order: match, identify, read, operate, respond. Each step
-// refuses by throwing a Failure, and this is the only place that makes an answer of one.
+// The whole walk of a request, in its one order: match, identify, read, operate, respond. Each step
+// refuses by throwing a Failure. This file catches it and makes its answer.
 import type { JsonValue } from '../contract/json.ts'
 import { type OperationId, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
@@ -41,7 +41,7 @@ export function answerer(context: Context): Answer {
       const input = readInput(route.operation, rawParameters(request, route), json)
       reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
       if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
-      // A service that is ready both reads and writes; what else is public does not ask the store.
+      // Readiness proves that the store reads and writes. Other public operations do not ask it.
       if (route.id === 'readyz') outages.worked()
       else if (caller !== undefined) outages.worked(workOf(route))
     } catch (error) {
@@ -49,7 +49,6 @@ export function answerer(context: Context): Answer {
       logCause(failure)
       reply = refuse(failure)
     }
-    // A connection also ends with the answer if the service is stopping.
     const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
     const response = respond(request, reply, context.longAnswers, connections, (ending) => {
       if (ending.cause !== undefined) logCause(asFailure(ending.cause))
@@ -60,7 +59,7 @@ export function answerer(context: Context): Answer {
     if (closing) response.headers.set('connection', 'close')
     return response
 
-    /** Logs what the caller is not told: the defect or the outage behind a refusal. */
+    /** Logs the defect or the outage behind a refusal, of which the caller is not told. */
     function logCause({ refusal, message, cause }: Failure<Refusal>): void {
       if (cause === undefined || refusal === 'request-malformed') return
       if (refusal === 'internal')
@@ -77,10 +76,10 @@ function isLarge({ body }: Reply): boolean {
   return body !== null && typeof body !== 'function' && body.length > largeMin
 }
 
-/** Asked every few seconds, by machines: their lines would hide the others. */
+/** Machines ask these every few seconds, and their lines in the log would hide the others. */
 const probes: ReadonlySet<OperationId> = new Set(['livez', 'readyz'])
 
-/** The work of a request that may fail with its store, in the words of the log. */
+/** What the log's lines on outages call the work of a request. */
 function workOf(route: Route | undefined): string {
   const access = route?.operation.access
   if (access === 'plants:read') return 'reads'
@@ -112,7 +111,7 @@ function readJson(
   return readJsonBody(request, limits.bodyBytesMax, () => keepOpen(request), pace.turn)
 }
 
-/** The table of handlers is typed entry by entry; which entry this is, only the route knows. */
+/** Only the route knows which handler this is, so the compiler cannot check the types here. */
 function handle(
   handled: { [Part in keyof Handled]: unknown } & { readonly route: Route },
 ): Reply | Promise<Reply> {
@@ -120,9 +119,7 @@ function handle(
   return handler(handled)
 }
 
-/**
- * A body that was not read and may be large is not waited for: the connection ends with the answer.
- */
+/** The service does not wait for an unread body that may be large: it closes the connection. */
 function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limits): boolean {
   if (bodyUsed) return false
   const declared = headers.get('content-length')
@@ -138,7 +135,7 @@ function sentRequestId(headers: Headers): string | undefined {
     : undefined
 }
 
-/** The last step: a reply becomes a Response. `ended` is called once, with the bytes that were sent. */
+/** Turns a reply into a Response. `ended` is called once, with the number of bytes sent. */
 function respond(
   request: Request,
   reply: Reply,

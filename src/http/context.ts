@@ -1,4 +1,4 @@
-// What every request is answered with: the store, the clock, the limits, the log.
+// The parts of the service that every request needs: the store, the clock, the limits, the log.
 import type { Clock } from '../clock.ts'
 import { bodyBytesMax } from '../contract/plants.ts'
 import type { Store } from '../domain/store.ts'
@@ -11,11 +11,11 @@ import type { Pages } from './pages.ts'
 export interface Limits {
   readonly bodyBytesMax: number
   /**
-   * How long a connection may stand still. Headers that trickle are cut off by the HTTP layer's own
-   * clock.
+   * How long a connection may stand still. The HTTP layer has a deadline of its own for headers
+   * that trickle in.
    */
   readonly idleSeconds: number
-  /** What may wait in memory for slow readers of long answers, over all of them. */
+  /** Most bytes that wait in memory for the slow readers of all long answers together. */
   readonly waitingBytesMax: number
 }
 
@@ -33,8 +33,8 @@ export interface Context {
   readonly pace: Pace
   readonly longAnswers: LongAnswers
   readonly clock: Clock
-  /** Names a request that came without an X-Request-Id. */
+  /** The id of a request that came without an X-Request-Id. */
   readonly newRequestId: () => string
-  /** Turns true when the service has begun to stop. */
+  /** Whether the service has begun to stop. */
   readonly isStopping: () => boolean
 }

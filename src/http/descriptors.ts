@@ -7,26 +7,24 @@ import type { Clock } from '../clock.ts'
 const reserveMax = 16
 const lookMs = 250
 /**
- * Free at least before connections are taken again: for the listener, for a connection, and for the
- * next look.
+ * Descriptors that must be free before connections are taken again: the reserve, and one each for
+ * the listener, a connection and the next look.
  */
 const backMin = reserveMax + 3
 /**
- * Connections are taken again after so many looks at the soonest, or clients in plenty would have
- * it change with each look.
+ * Connections are taken again after this many looks at the soonest. Otherwise many clients could
+ * make the service start and stop listening at every look.
  */
 const looksUntilBack = 4
 
 export interface DescriptorEvents {
-  /** There is none left. The reserve is free from now on. */
+  /** No descriptor is left. The reserve has been freed. */
   readonly exhausted: () => void
-  /**
-   * There are some again beside the reserve. Answers whether the process could make use of them.
-   */
+  /** Descriptors are free again beside the reserve. Returns whether the process could use them. */
   readonly available: () => boolean
 }
 
-/** Looks several times a second, and answers how to stop that. */
+/** Looks several times a second. Returns a function that ends that. */
 export function watchDescriptors(
   { exhausted, available }: DescriptorEvents,
   clock: Clock,
@@ -59,7 +57,7 @@ export function watchDescriptors(
   }
 }
 
-/** Opens descriptors until there are so many; answers whether that worked. */
+/** Opens descriptors until there are `count`. Returns whether that worked. */
 function take(descriptors: number[], count: number): boolean {
   try {
     while (descriptors.length < count) descriptors.push(openSync('/dev/null', 'r'))

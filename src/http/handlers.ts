@@ -1,4 +1,4 @@
-// Fourth step: each operation, from its typed input to its reply. One entry each, all of one form.
+// The step "operate": one entry for each operation, from its typed input to its reply.
 import { type InputOf, type OperationId, operations } from '../contract/operations.ts'
 import {
   cursorText,
@@ -101,8 +101,7 @@ function nextLink(next: bigint, limit: number | undefined): string {
 }
 
 /**
- * Sets memory aside before a snapshot is read: a little first, and more only if the list turns out
- * to need it.
+ * Sets memory aside before it reads a snapshot: a little first, and more only if that is needed.
  */
 async function largeListReply(
   list: LargeSnapshot,
@@ -129,7 +128,7 @@ async function largeListReply(
   }
 }
 
-/** Where the search for the size of a large list begins, in UTF-16 code units. */
+/** The first size that is tried for a large list, in UTF-16 code units. */
 const largeTextMin = 1024 * 1024
 
 function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
@@ -140,7 +139,7 @@ function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
   return { status: operations.listPlants.success.status, headers, body: listBody(list) }
 }
 
-/** A short list as one text; a longer one in pieces, each made when its reader asks for it. */
+/** A short list as one text, or a longer one in pieces, each made when its reader asks for it. */
 function listBody(list: Snapshot | Walk): string | Pieces {
   if ('pages' in list) return listPieces(list.pages)
   if (textLengthOf(list.plants) <= longAnswerBytes) {
@@ -170,8 +169,9 @@ function listPieces(
   }
 }
 
-/** What a UTF-16 code unit and a plant beside its text take in memory, at most and about. */
+/** What a UTF-16 code unit takes in memory at most. */
 const bytesPerUnit = 2
+/** About what a plant takes in memory beside its text. */
 const bytesPerPlant = 200
 
 function memoryBytes(plants: readonly Plant[]): number {

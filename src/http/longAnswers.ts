@@ -1,22 +1,22 @@
 // Sends long answers so that slow readers fill no memory and nobody waits for them.
 //
-// A long answer leaves in pieces, and each is made when its reader has taken the one before. What
-// waits in memory for readers is counted over all answers: pieces that were not taken, and what the
-// next ones are made of. At the limit no further piece is made until a reader takes one; a reader
-// that has stood still for some seconds is cut off, the one that has done so longest first.
+// A long answer leaves in pieces. A piece is made when its reader has taken the one before. The
+// memory of all answers is counted: pieces that no reader has taken yet, and the plants for the
+// next pieces. At the limit no piece is made until a reader takes one. Readers that have stood
+// still for some seconds are then cut off, the one that has stood still longest first.
 //
-// A snapshot of much text takes memory before its first piece is sent. So it waits for room first.
-// The account that holds least comes first, and a client that leaves meanwhile is not served.
+// A snapshot with much text takes memory before its first piece is sent, so it waits for room. The
+// account that holds the least room comes first. A client that leaves meanwhile is not served.
 //
-// The work on all long answers takes turns (domain/pace.ts), so that short ones go between.
+// The work on long answers takes turns (http/pace.ts), so that short answers go between.
 import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Pace } from './pace.ts'
 import { type Pieces, pieceBytes, type Room } from './reply.ts'
 
 /**
- * How an answer ended. `complete` is false if the client left or was cut off, or a list broke off,
- * which then has a `cause`.
+ * How an answer ended. `complete` is false if the client left or was cut off, or if the list broke
+ * off. Only a list that broke off has a `cause`.
  */
 export interface Ending {
   readonly bytes: number
@@ -25,21 +25,21 @@ export interface Ending {
 }
 
 /**
- * How long a reader may stand still. The network takes some megabytes ahead of it, so a slow one
- * asks every few seconds.
+ * How long a reader may stand still. The network takes some megabytes ahead of its reader, so a
+ * slow reader asks only every few seconds.
  */
 const patienceMs = 5000
 /** How long an answer waits for room, and how often it looks. */
 const roomWaitMs = 10_000
 const lookMs = 20
-/** What an answer under way takes beside its text, about. */
+/** About what an answer under way takes beside its text. */
 const answerBytes = 16 * 1024
-/** What rooms leave for pieces, so that answers which have room can move on. */
+/** Rooms leave these bytes to pieces, so that answers that have room can move on. */
 const bytesBesideRooms = 16 * 1024 * 1024
 
 interface UnderWay {
   heldBytes: number
-  /** Since when its last piece waits for the reader. */
+  /** The time since which its last piece waits for the reader. */
   standingSinceMs: number
   readonly cutOff: () => void
 }
@@ -59,10 +59,10 @@ export class LongAnswers {
   readonly #clock: Clock
   #heldBytes = 0
   /**
-   * Those whose last piece waits for the reader; the one that has stood still longest comes first.
+   * Answers whose last piece waits for the reader. The one that has waited longest comes first.
    */
   readonly #standing = new Set<UnderWay>()
-  /** How many make their next piece just now. */
+  /** How many answers are making their next piece. */
   #advancing = 0
   readonly #roomBytes = new Map<string, number>()
   #waitingForRoom: WaitingForRoom[] = []
@@ -74,8 +74,8 @@ export class LongAnswers {
   }
 
   /**
-   * Sets memory aside for an account's answer. Rejects with `store-unavailable` if there is none in
-   * time, or the client is gone.
+   * Sets memory aside for an account's answer. Rejects with `store-unavailable` if there is no room
+   * in time, or if the client has left.
    */
   async room(account: string, bytes: number, isGone: () => boolean): Promise<Room> {
     const room = await new Promise<Room>((resolve, reject) => {
@@ -95,7 +95,7 @@ export class LongAnswers {
     throw clientGone()
   }
 
-  /** Streams an answer, whose source the room counts if it has one. `ended` is called once. */
+  /** Streams an answer. Its room, if it has one, counts its source. `ended` is called once. */
   send(
     pieces: Pieces,
     room: Room | undefined,
@@ -163,7 +163,7 @@ export class LongAnswers {
   }
 
   /**
-   * Waits until there is memory for a piece. If no reader could make any by reading, one answer
+   * Waits until there is memory for a piece. If no reader could free any by reading, one answer
    * goes ahead.
    */
   async #memory(isOpen: () => boolean): Promise<void> {

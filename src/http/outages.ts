@@ -1,10 +1,9 @@
-// Tells the operator of an outage of the store: one line when it begins, and one with a count when
-// it has ended, however many requests fail meanwhile. Reads and writes may fail apart from each
-// other.
+// Tells the operator of an outage of the store: one line when it begins and one when it has ended,
+// with the number of requests that failed. Reads and writes may fail apart from each other.
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 
-/** An outage has ended if something works again so long after the last failure. */
+/** An outage has ended if work succeeds this long after the last failure. */
 const quietMs = 1000
 
 interface Outage {
@@ -23,7 +22,7 @@ export class Outages {
     this.#clock = clock
   }
 
-  /** `what` names the work that failed: the same words tell of the outage's end. */
+  /** `what` names the work that failed, in the words of both log lines. */
   failed(what: string, cause: unknown): void {
     const nowMs = this.#clock.monotonicMs()
     const outage = this.#underWay.get(what)
@@ -36,7 +35,7 @@ export class Outages {
     this.#log.warn(`${what} began to fail`, cause)
   }
 
-  /** Absent: all work. */
+  /** `what` names the work that succeeded; absent: all work. */
   worked(what?: string): void {
     if (this.#underWay.size === 0) return
     const nowMs = this.#clock.monotonicMs()

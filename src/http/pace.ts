@@ -1,7 +1,7 @@
 // Lets long work take turns: one turn of the event loop does only so much of it, and short requests
 // go between.
 
-/** How much text, in UTF-16 code units, is worked on in one turn: a few milliseconds at most. */
+/** Most text in one turn, in UTF-16 code units: a few milliseconds of work at most. */
 const turnTextMax = 256 * 1024
 
 interface Waiting {
@@ -15,8 +15,8 @@ export class Pace {
   #scheduled = false
 
   /**
-   * Resolves when work on so much text may be done. Work that exceeds a turn by itself gets a turn
-   * of its own.
+   * Resolves when it is the turn of work on so much text. Work that alone exceeds a turn gets a
+   * turn of its own.
    */
   readonly turn = (text: number): Promise<void> => {
     if (!this.#scheduled) this.#schedule()

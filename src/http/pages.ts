@@ -1,6 +1,7 @@
-// The pages for people: the OpenAPI document and the interactive reference that reads it. All are
-// served from this machine; the security policy lets the browser ask nobody else. Each page is read
-// once, packed once for each encoding that a browser asks for, and shared by all answers.
+// The pages for people: the OpenAPI document and the interactive reference that reads it.
+// Everything comes from this service; the security policy lets the browser ask nobody else. Each
+// page is read once and packed once for each encoding that a browser asks for. All answers share
+// the result.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -29,7 +30,7 @@ const securityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Scalar's package, of which one file is served: its build for browsers. */
+/** Scalar's package. Only its build for browsers is served. */
 const scalarPackage = new URL(
   '../../node_modules/@scalar/api-reference/package.json',
   import.meta.url,
@@ -121,9 +122,7 @@ const packers: Readonly<
   gzip: (bytes) => promisify(gzip)(bytes),
 }
 
-/**
- * The bytes of a page in an encoding: made at the first request, and the same for all that follow.
- */
+/** The bytes of a page in an encoding, made at the first request and kept for all later ones. */
 function shared(read: () => Promise<Bytes>): (encoding: Encoding) => Promise<Bytes> {
   const made = new Map<Encoding, Promise<Bytes>>()
   const make = async (encoding: Encoding): Promise<Bytes> =>

@@ -1,5 +1,4 @@
-// What an operation answers, in HTTP's terms, before it becomes a Response: a Reply, be it a success or
-// a refusal.
+// A Reply: an answer in HTTP's terms, a success or a refusal, before it becomes a Response.
 import { errorJson } from '../contract/plants.ts'
 import { type Refusal, refusals } from '../contract/refusals.ts'
 import { Failure } from '../domain/failure.ts'
@@ -14,14 +13,14 @@ export interface Reply {
 
 /** Memory that was set aside for one answer. */
 export interface Room {
-  /** Less is needed than was asked for. */
+  /** Keeps only so many bytes, if the answer needs less than it asked for. */
   readonly shrink: (bytes: number) => void
   readonly release: () => void
 }
 
 /**
- * A body in pieces of some `pieceBytes`, begun at each call. It tells `holds` how many bytes it
- * keeps in memory for this one answer until the next piece is asked for.
+ * A body in pieces of about `pieceBytes`. Each call begins it again. It tells `holds` how many
+ * bytes it keeps in memory for this one answer until the next piece is asked for.
  */
 export type Pieces = (
   holds: (bytes: number) => void,
@@ -31,7 +30,7 @@ export type Pieces = (
 export const longAnswerBytes = 64 * 1024
 export const pieceBytes = 16 * 1024
 
-/** Bytes that all answers share, in pieces: nothing is held for one of them. */
+/** Bytes that all answers share, in pieces. No answer holds memory of its own. */
 export function inPieces(bytes: Uint8Array<ArrayBuffer>): Pieces {
   return async function* () {
     for (let start = 0; start < bytes.length; start += pieceBytes)
@@ -39,15 +38,15 @@ export function inPieces(bytes: Uint8Array<ArrayBuffer>): Pieces {
   }
 }
 
-/** On every answer: no browser may take it for another type than it says. */
+/** On every answer: no browser may guess another type than the declared one. */
 const everywhere = { 'x-content-type-options': 'nosniff' }
 
-/** Headers of many answers, which nobody may change. */
+/** Headers that many answers share, so nobody may change them. */
 export type SharedHeaders = Omit<Headers, 'set' | 'append' | 'delete'>
 
-// Made once: a Response copies Headers for less than it takes to read them from an object.
+// Made once, because a Response copies Headers faster than it reads them from an object.
 
-/** On answers that belong to a caller or a moment: nobody may keep them. */
+/** On answers that are for one caller or one moment: nobody may cache them. */
 export const bareHeaders: SharedHeaders = new Headers({
   ...everywhere,
   'cache-control': 'no-store',
@@ -55,12 +54,12 @@ export const bareHeaders: SharedHeaders = new Headers({
 
 export const jsonHeaders = withHeaders(bareHeaders, { 'content-type': 'application/json' })
 
-/** On pages, which are the same for everybody. */
+/** On pages, which are the same for everybody and may be cached. */
 export function pageHeaders(more: Readonly<Record<string, string>>): SharedHeaders {
   return new Headers({ ...everywhere, ...more })
 }
 
-/** What a Response is made with; it copies the headers. */
+/** The status and headers for a new Response, which copies the headers. */
 export function responseInit({ status, headers }: Reply): ResponseInit {
   return { status, headers: headers as Headers }
 }
@@ -81,7 +80,7 @@ export function asFailure(error: unknown): Failure<Refusal> {
   return new Failure<Refusal>('internal', refusals.internal.sentence(''), { cause: error })
 }
 
-/** The reply that tells a caller of a failure. */
+/** The reply that tells a caller about a failure. */
 export function refuse({ refusal, detail }: Failure<Refusal>): Reply {
   const { status, sentence, header } = refusals[refusal]
   const headers =

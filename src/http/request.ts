@@ -1,5 +1,5 @@
-// What a request asks: the operation that is meant, the token that it carries, its parameters and its
-// body. These are the first steps of http/answer.ts, in their order.
+// Reads a request: its operation, its token, its parameters and its body. These are the first steps
+// of http/answer.ts, in their order.
 import { type JsonValue, readJson } from '../contract/json.ts'
 import {
   type Operation,
@@ -27,14 +27,14 @@ interface Path {
   readonly allow: string
 }
 
-/** The methods of RFC 9110, PATCH and QUERY. A path may lack them; others are unknown everywhere. */
+/** The methods of RFC 9110, PATCH and QUERY get 405 on a path that lacks them; all others 501. */
 const knownMethods = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )
 
 const { exact, prefixes } = indexPaths()
 
-/** From method and target to the operation. */
+/** Finds the operation by method and target. Throws a Failure if there is none. */
 export function match(request: Request): Route {
   const target = targetOf(request)
   const question = target.indexOf('?')
@@ -57,8 +57,8 @@ export function match(request: Request): Route {
 const authority = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
 
 /**
- * Path and query of a request. HTTP/1.0 may leave Host out, HTTP/1.1 may not: the HTTP layer refuses
- * that by itself, and joins two of them with a comma, which no host name holds.
+ * Path and query of a request. Only HTTP/1.0 may leave Host out: the HTTP layer itself refuses
+ * HTTP/1.1 without it. It joins two Host headers with a comma, which no host name holds.
  */
 function targetOf({ url, headers }: Request): string {
   const host = headers.get('host')
@@ -103,8 +103,8 @@ function pathOf(template: string): Path {
 }
 
 /**
- * The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any case.
- * `Bearer` alone is no token.
+ * The token in `Authorization: Bearer TOKEN` (RFC 6750, section 2.1); the scheme's name in any
+ * case. `Bearer` alone is no token.
  */
 export function bearerToken(authorization: string | null): string {
   const token = authorization === null ? undefined : /^bearer +(\S.*)$/i.exec(authorization)?.[1]
@@ -143,8 +143,8 @@ export function queryValues(query: string, name: string): readonly string[] {
 }
 
 /**
- * Reads a body as JSON: at most `limitBytes`, of which the rest is not read. `alive` is called at each
- * part that comes, and `takeTurn` before the work on a large one.
+ * Reads a body of at most `limitBytes` as JSON; the rest of a longer one is not read. `alive` is
+ * called at each part of the body, and `takeTurn` before the work on a large body.
  */
 export async function readJsonBody(
   request: Request,
@@ -180,8 +180,8 @@ function isJson(type: string): boolean {
 }
 
 /**
- * A body up to this length is read as a whole, which costs less; it must be there before the
- * connection stands still.
+ * A body up to this length is read as a whole, which costs less. All of it must come within the
+ * time for which a connection may stand still.
  */
 const wholeBytesMax = 1024
 

@@ -9,9 +9,7 @@ import { asFailure, refuse, responseInit } from './reply.ts'
 export interface Connections {
   /** The address of the client, or of the proxy before it. */
   readonly addressOf: (request: Request) => string | undefined
-  /**
-   * Says that a body goes on coming, so that the connection is not taken for one that stands still.
-   */
+  /** Says that a body is still coming, so that the connection does not count as standing still. */
   readonly keepOpen: (request: Request) => void
   /** Ends a connection whose reader is too slow, within some seconds. */
   readonly cut: (request: Request) => void
@@ -19,9 +17,9 @@ export interface Connections {
 
 export interface Server {
   readonly url: string
-  /** How many requests are not answered to their end. */
+  /** How many requests have no complete answer yet. */
   readonly underWay: () => number
-  /** Takes no new connections; resolves when every request under way is answered. */
+  /** Takes no new connections. Resolves when every request under way is answered. */
   readonly stop: () => Promise<void>
   /** Cuts all connections at once. */
   readonly cut: () => Promise<void>
@@ -50,12 +48,11 @@ export function listen(
     const server = Bun.serve({
       hostname: host,
       port: toPort,
-      // Left out, Linux would let a second server take half of this one's connections.
+      // Bun's default would let a second server on Linux take half of this one's connections.
       reusePort: false,
       development: false,
       idleTimeout: idleSeconds,
-      // The limit on bodies is ours (readBody.ts), because this one would answer without an Error
-      // body.
+      // request.ts limits bodies, because this limit would answer without an Error body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: (request) => answer(request, connections),
       error: (cause) => {
@@ -68,11 +65,11 @@ export function listen(
   }
   let current = explained(host, port, () => bind(port))
   const boundPort = current.port ?? port
-  /** Those that take no new connections, but may still have requests under way. */
+  /** Servers that take no new connections but may still have requests under way. */
   let earlier: Bun.Server<undefined>[] = []
 
-  // Without a descriptor the runtime tries to accept without a pause, which takes half a core. Not
-  // to listen ends that, and the idle connections with it, whose descriptors are then free.
+  // Without a free descriptor the runtime tries to accept without a pause, which takes half a core.
+  // So the service stops listening. That also closes idle connections and frees their descriptors.
   const stopWatching = watchDescriptors(
     {
       exhausted: () => {
@@ -110,7 +107,7 @@ export function listen(
       stopWatching()
       void current.stop(false)
       while (underWay() > 0) await clock.sleep(pollMs)
-      // What is still open now is no request: a connection that stands still, or half a header.
+      // The connections that are still open are idle, or have sent only half a header.
       await cut()
     },
     underWay,
@@ -118,7 +115,7 @@ export function listen(
   }
 }
 
-/** How often a stop looks whether everything is answered. */
+/** How often a stop checks whether everything is answered. */
 const pollMs = 10
 
 const reasons: Readonly<Record<string, string>> = {
