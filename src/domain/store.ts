@@ -1,11 +1,9 @@
-// What the service asks of a store: each promise is written here once and held by the
-// conformance suite (test/stores/conformance.ts) on every store there is.
+// What the service asks of a store. Each promise is written here once, and the conformance suite
+// (test/stores/conformance.ts) holds every store to it.
 import type { IdentifiedPlant, KeptPlant } from './plant.ts'
 import type { KeptToken, Token, TokenHash } from './token.ts'
 
-/**
- * A store that answers from memory or a local file may answer at once; one over a network cannot.
- */
+/** A store answers at once if it reads memory or a local file, and later if it asks a network. */
 export type Answer<Value> = Value | Promise<Value>
 
 /** A part of an account's list, as it stood at one moment. */
@@ -40,8 +38,8 @@ export interface TokenRange {
 }
 
 /**
- * Every operation of a store is one atomic step on one account, and fails in one of two ways only:
- * with `store-unavailable`, when it did nothing, or, for a write, with `outcome-unknown`.
+ * Every operation of a store is one atomic step on one account. It fails in one of two ways only:
+ * with `store-unavailable` if it did nothing, or, for a write, with `outcome-unknown`.
  *
  * A write that has returned is durable: it survives the death of the process and of the machine.
  * A read that starts after a write has returned sees it. Accounts never touch one another.
@@ -52,35 +50,35 @@ export interface Store {
   readonly kept: Copyable
 
   /**
-   * Returns once the store has shown that it can be read and would take a write; nothing is written
-   * for it.
+   * Resolves once the store has shown that it can be read and would take a write. It writes
+   * nothing for that.
    */
   ready(): Promise<void>
 
   /**
-   * Finishes every write that was asked for, then lets go of all resources. A second call waits for
-   * the first.
+   * Finishes every write that was asked for, then frees all resources. A second call waits for the
+   * first.
    */
   close(): Promise<void>
 }
 
 export interface Plants {
   /**
-   * Keeps a plant. If the account already holds the id nothing changes, and the answer is the
-   * plant that is there; otherwise it is undefined. Of several creators of one id exactly one
-   * gets undefined. An id is free again once its plant is deleted.
+   * Keeps a plant and returns undefined. If the account already holds the id, nothing changes and
+   * the existing plant is returned. Of several creators of one id exactly one gets undefined. An id
+   * is free again once its plant is deleted.
    */
   create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined>
 
   /**
-   * Removes a plant; says whether it was there. Of several removers of one plant exactly one gets
-   * true.
+   * Removes a plant and returns whether it was there. Of several removers of one plant exactly one
+   * gets true.
    */
   delete(account: string, id: bigint): Promise<boolean>
 
   /**
-   * The first plants of a range, as one snapshot. A page may end early, with `more` set, if its
-   * text exceeds the bound; it then holds at least one.
+   * The first plants of a range, as one snapshot. A page whose text exceeds the bound may end
+   * early, with `more` set; it then holds at least one plant.
    */
   list(account: string, range: PlantRange): Answer<Page>
 
@@ -92,18 +90,18 @@ export interface Plants {
 }
 
 export interface Tokens {
-  /** How long a revoked token may still be found as it was before. 0: not at all. */
+  /** How long `find` may still return a token as it was before its revocation. 0: not at all. */
   readonly delayMs: number
 
   /** Keeps a token's record under its hash. */
   issue(token: Token, hash: TokenHash): Promise<void>
 
-  /** As `issue`, but only if the store holds no token at all; says whether it did. */
+  /** As `issue`, but only if the store holds no token at all. Returns whether it did. */
   issueFirst(token: Token, hash: TokenHash): Promise<boolean>
 
   /**
-   * The token under a hash, usable or not. A token is found as soon as it is issued; what any
-   * process has changed of it since is seen after `delayMs` at the latest.
+   * The token under a hash, usable or not. A token is found as soon as it is issued. A later change
+   * by any process is seen after `delayMs` at the latest.
    */
   find(hash: TokenHash): Answer<Token | undefined>
 
@@ -114,7 +112,7 @@ export interface Tokens {
   any(): Answer<boolean>
 
   /**
-   * Marks a token as revoked and answers its record; undefined if there is none. A second time
+   * Marks a token as revoked and returns its record, or undefined if there is none. A second call
    * changes nothing.
    */
   revoke(id: string, nowMs: number): Promise<Token | undefined>
@@ -138,5 +136,5 @@ export interface Copyable {
   tokens(range: TokenRange): Answer<readonly KeptToken[]>
 }
 
-/** What a page may hold in memory, whatever its plants weigh. */
+/** The text after which every page ends early, to bound the memory that it takes. */
 export const pageTextMax = 16 * 1024 * 1024
