@@ -62,7 +62,7 @@ export const settings = {
     otherwise: () => ({ scheme: 'sqlite', path: resolve('plants.db') }),
   }),
   'first-token': setting({
-    help: 'where the store holds no token at all, issue one and print it with requests to paste',
+    help: 'if the store holds no token at all, issue one and print it with requests to paste',
     variable: 'PLANTS_FIRST_TOKEN',
     read: readSwitch,
     otherwise: () => false,

@@ -166,7 +166,7 @@ export const operations = {
     access: 'plants:read',
     summary: 'List plants',
     description:
-      "Every plant of the caller's account in ascending order of id, or the first ones where `limit` is given. A list of up to 1,000 plants is one snapshot, as long as its text stays within 16 MiB. A longer one is streamed: a plant that is there throughout appears exactly once. A list that breaks off ends the connection without the closing bracket; with a `limit` above 1,000 that also happens when others create so many plants meanwhile that the limit would be exceeded.",
+      "Every plant of the caller's account in ascending order of id, or the first ones if `limit` is given. A list of up to 1,000 plants is one snapshot, as long as its text stays within 16 MiB. A longer one is streamed: a plant that is there throughout appears exactly once. A list that breaks off ends the connection without the closing bracket; with a `limit` above 1,000 that also happens when others create so many plants meanwhile that the limit would be exceeded.",
     takes: {
       limit: { in: 'query', name: 'limit', parameter: limit },
       after: { in: 'query', name: 'after', parameter: cursor },
