@@ -4,9 +4,9 @@ import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
 import type { StoreLocation } from './location.ts'
-import { refusal as postgresRefusal } from './postgres/refusal.ts'
+import { postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
-import { refusal as sqliteRefusal } from './sqlite/connection.ts'
+import { sqliteRefusal } from './sqlite/refusal.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
 export interface StoreOptions {

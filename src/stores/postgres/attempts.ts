@@ -17,13 +17,13 @@ export interface Answered {
 }
 
 export class Attempts {
-  readonly #nodes: Nodes
+  readonly #nodes: Pick<Nodes, 'send' | 'isClosed'>
   readonly #operationMs: number
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
 
   constructor(
-    nodes: Nodes,
+    nodes: Pick<Nodes, 'send' | 'isClosed'>,
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
@@ -41,7 +41,7 @@ export class Attempts {
 
   /**
    * The statement must bear being done twice. Rejects with `store-unavailable`, or
-   * `outcome-unknown` where it may have been done.
+   * `outcome-unknown` if it may have been done.
    */
   write(statement: Statement, values: readonly unknown[]): Promise<Answered> {
     return this.#attempt(statement, values, true)

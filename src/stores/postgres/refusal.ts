@@ -3,24 +3,25 @@
 import { DatabaseError } from 'pg'
 import type { Refused } from '../../refused.ts'
 import { storeRefused, Unusable } from '../failures.ts'
-import { NotConnected } from './cluster/faults.ts'
-import { NoHost } from './cluster/nodes.ts'
-import { describeHost, describePostgres, type PostgresLocation } from './location.ts'
+import { Fault } from './cluster/faults.ts'
+import { describePostgres, type PostgresLocation } from './location.ts'
 
-export function refusal(location: PostgresLocation, error: unknown): Refused {
-  const cause = error instanceof NotConnected ? error.cause : error
-  const reason =
-    cause instanceof NoHost
-      ? cause.failures
-          .map((failure) => `${describeHost(failure.host)} ${reasonOf(failure.error, location)}`)
-          .join('; ')
-      : cause instanceof Unusable
-        ? cause.message
-        : `it ${reasonOf(cause, location)}`
+export function postgresRefusal(location: PostgresLocation, error: unknown): Refused {
+  const cause = error instanceof Fault ? (error.cause ?? error) : error
+  const reason = areOfHosts(cause)
+    ? cause.errors.map(({ message, cause }) => `${message} ${reasonOf(cause, location)}`).join('; ')
+    : cause instanceof Unusable
+      ? cause.message
+      : `it ${reasonOf(cause, location)}`
   return storeRefused(describePostgres(location), reason, error)
 }
 
-/** By SQLSTATE, or by the code of the error where no server answered. */
+/** The network has such errors too, if a name stands for several addresses. */
+function areOfHosts(error: unknown): error is AggregateError & { readonly errors: Fault[] } {
+  return error instanceof AggregateError && error.errors.every((each) => each instanceof Fault)
+}
+
+/** By SQLSTATE, or by the code of the error if no server answered. */
 function reasons({ user, database }: PostgresLocation): Readonly<Record<string, string>> {
   const authentication = `refuses the user "${user}" or the password; check both, PGPASSWORD and the password file`
   return {

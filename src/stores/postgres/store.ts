@@ -8,7 +8,7 @@ import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
 import { Nodes } from './cluster/nodes.ts'
 import type { PostgresLocation } from './location.ts'
 import { PostgresPlants } from './plants.ts'
-import { refusal } from './refusal.ts'
+import { postgresRefusal } from './refusal.ts'
 import { migrate, pendingStatements, requireSchema } from './schema.ts'
 import { statements } from './statements.ts'
 import { PostgresTokens } from './tokens.ts'
@@ -28,7 +28,7 @@ export async function openPostgresStore(
     await requireSchema(nodes)
   } catch (error) {
     await nodes.close()
-    throw refusal(location, error)
+    throw postgresRefusal(location, error)
   }
   return new PostgresStore(nodes, deadlines.operationMs, randomBytes, clock)
 }
@@ -49,7 +49,7 @@ export async function migratePostgresStore(
     if (!onlyLook) await migrate(nodes, pending, clock)
     return pending
   } catch (error) {
-    throw refusal(location, error)
+    throw postgresRefusal(location, error)
   } finally {
     await nodes.close()
   }

@@ -1,12 +1,8 @@
-// Opening the database file: in WAL mode, synced at every commit. What keeps it from being opened
-// becomes one sentence for the operator.
-import { statfsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+// Opening the database file: in WAL mode, synced at every commit.
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock.ts'
-import type { Refused } from '../../refused.ts'
-import { nothingDone, storeRefused, Unusable } from '../failures.ts'
+import { nothingDone } from '../failures.ts'
 import { refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
@@ -111,60 +107,4 @@ export function reading<Value>(read: () => Value): Value {
   } catch (cause) {
     throw nothingDone(cause)
   }
-}
-
-/**
- * SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something
- * about.
- */
-const reasons: Readonly<Record<number, string>> = {
-  5: 'another process holds its write lock',
-  8: 'it cannot be written to',
-  10: 'the disk failed to read or write it',
-  11: 'the file is damaged; restore it from a backup',
-  13: 'the disk is full',
-  14: 'it cannot be opened; check that its folder exists and is writable',
-  26: 'the file is not a database; name another file, or restore a backup',
-}
-
-const systemReasons: Readonly<Record<string, string>> = {
-  EACCES: 'permission is denied',
-  ELOOP: 'its symbolic links lead in a circle; name the file itself',
-  EMFILE: 'too many files are open',
-  ENAMETOOLONG: 'its name is too long; choose a shorter one',
-  ENOENT: 'its folder does not exist; make it first',
-  ENOSPC: 'the disk is full',
-  ENOTDIR: 'a part of its path is not a folder',
-  EPERM: 'permission is denied',
-  EROFS: 'its file system is mounted read-only; mount it writable, or name another file',
-}
-
-/** The sentence for whatever kept a file from being opened. */
-export function refusal(path: string, error: unknown): Refused {
-  const { errcode, code } = error as { errcode?: number; code?: string }
-  const primary = (errcode ?? 0) & 0xff
-  const known =
-    error instanceof Unusable
-      ? error.message
-      : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
-  const reason = known ?? (error instanceof Error ? error.message : String(error))
-  return storeRefused(code === 'ENAMETOOLONG' ? endOf(path) : path, reason, error)
-}
-
-/** As much of a name that is too long as tells which one it is. */
-const shownMax = 40
-
-function endOf(path: string): string {
-  const characters = [...path]
-  return characters.length <= shownMax ? path : `…${characters.slice(-shownMax).join('')}`
-}
-
-/** Less free space than this is as good as none: the log's index alone takes 32 KiB. */
-const freeBytesMin = 64 * 1024
-
-/** SQLite reports a full disk as a failed write if it meets it in the index of its log. */
-function diskIsFull(path: string, primaryCode: number): boolean {
-  if (primaryCode !== 10) return false
-  const { bavail, bsize } = statfsSync(dirname(resolve(path)))
-  return bavail * bsize < freeBytesMin
 }

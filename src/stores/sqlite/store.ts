@@ -8,7 +8,7 @@ import { nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import type { StoreOptions } from '../open.ts'
 import { textLengthMin, textLengthOf } from '../plants.ts'
-import { closingOnError, connect, onceUnlocked, refusal } from './connection.ts'
+import { closingOnError, connect, onceUnlocked } from './connection.ts'
 import {
   findLoss,
   type Place,
@@ -18,6 +18,7 @@ import {
   refuseLostLog,
 } from './file.ts'
 import { SqlitePlants } from './plants.ts'
+import { sqliteRefusal } from './refusal.ts'
 import { migrate } from './schema.ts'
 import { SqliteTokens } from './tokens.ts'
 import { type Channel, openChannel } from './writer/channel.ts'
@@ -41,7 +42,7 @@ export async function openSqliteStore(path: string, options: StoreOptions): Prom
       return new SqliteStore(database, channel, place, clock)
     })
   } catch (error) {
-    throw refusal(path, error)
+    throw sqliteRefusal(path, error)
   }
 }
 

@@ -1,39 +1,49 @@
-// What a failed statement means: whether it may have been done, whether to try again, and what it
+// What a statement's failure means: whether it may have been done, whether to try again, and what it
 // says of its connection. Errors of the server are told apart by SQLSTATE alone
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html), never by a message or a name.
 import { DatabaseError } from 'pg'
 
-export interface Fault {
+interface Meaning {
   /** Whether the statement may have taken effect. */
   readonly done: 'no' | 'unknown'
   readonly retry: boolean
-  /** `spent`: this one must not be used again; `lost`: nor can those beside it be relied on. */
-  readonly connection: 'good' | 'spent' | 'lost'
+  /**
+   * `none`: there was none. `spent`: this one must not be used again. `lost`: nor can those beside
+   * it be relied on. `silent`: as `lost`, but the server may still be at work on the statement.
+   */
+  readonly connection: 'good' | 'none' | 'spent' | 'lost' | 'silent'
 }
 
-/** No connection could be had, so nothing was sent. */
-export class NotConnected extends Error {
-  constructor(cause: unknown) {
-    super('no connection to the database', { cause })
-    this.name = 'NotConnected'
+/** The failure of a statement. Its `cause` is the error of the driver, if there is one. */
+export class Fault extends Error implements Meaning {
+  readonly done: Meaning['done']
+  readonly retry: Meaning['retry']
+  readonly connection: Meaning['connection']
+
+  constructor(message: string, { done, retry, connection }: Meaning, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.done = done
+    this.retry = retry
+    this.connection = connection
   }
 }
 
+/** No connection could be had, so nothing was sent. */
+export const unsent: Meaning = { done: 'no', retry: true, connection: 'none' }
 /** The answer did not come in time. */
-export class NoAnswer extends Error {}
+export const unanswered: Meaning = { done: 'unknown', retry: true, connection: 'silent' }
+/** The commit returned, but it did not wait for the standbys. */
+export const unconfirmed: Meaning = { done: 'unknown', retry: true, connection: 'good' }
 
-/** The commit returned, but with a warning: it did not wait for the standbys. */
-export class CommitWarned extends Error {}
+const undone: Meaning = { done: 'no', retry: false, connection: 'good' }
+const undoneRetry: Meaning = { done: 'no', retry: true, connection: 'good' }
+const undoneSpent: Meaning = { done: 'no', retry: true, connection: 'spent' }
+const undoneLost: Meaning = { done: 'no', retry: true, connection: 'lost' }
+const unknownRetry: Meaning = { done: 'unknown', retry: true, connection: 'good' }
+const unknownLost: Meaning = { done: 'unknown', retry: true, connection: 'lost' }
 
-const undone: Fault = { done: 'no', retry: false, connection: 'good' }
-const undoneRetry: Fault = { done: 'no', retry: true, connection: 'good' }
-const undoneSpent: Fault = { done: 'no', retry: true, connection: 'spent' }
-const undoneLost: Fault = { done: 'no', retry: true, connection: 'lost' }
-const unknownRetry: Fault = { done: 'unknown', retry: true, connection: 'good' }
-const unknownLost: Fault = { done: 'unknown', retry: true, connection: 'lost' }
-
-/** An error of the server ends the statement undone, except where this table says otherwise. */
-const bySqlState: Readonly<Record<string, Fault>> = {
+/** An error of the server ends the statement undone, unless this table says otherwise. */
+const bySqlState: Readonly<Record<string, Meaning>> = {
   // serialization_failure, deadlock_detected
   '40001': undoneRetry,
   '40P01': undoneRetry,
@@ -59,10 +69,14 @@ const bySqlState: Readonly<Record<string, Fault>> = {
   '08006': unknownRetry,
 }
 
+/** The fault that an error of the driver is. */
 export function faultOf(error: unknown): Fault {
-  if (error instanceof NotConnected) return undoneRetry
-  if (error instanceof CommitWarned) return unknownRetry
-  // What is no error of the server is the end of the connection, or of our patience with it.
+  if (error instanceof Fault) return error
+  return new Fault((error as Error).message, meaningOf(error), error)
+}
+
+function meaningOf(error: unknown): Meaning {
+  // What is no error of the server is the end of the connection.
   if (!(error instanceof DatabaseError)) return unknownLost
   return bySqlState[error.code ?? ''] ?? (error.code?.startsWith('08') ? unknownRetry : undone)
 }

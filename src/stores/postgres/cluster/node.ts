@@ -5,7 +5,7 @@ import type { PostgresHost, PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
 import { encryption, isWithoutEncryption } from './encryption.ts'
-import { CommitWarned, faultOf, NoAnswer, NotConnected } from './faults.ts'
+import { Fault, faultOf, unanswered, unconfirmed, unsent } from './faults.ts'
 import { greet } from './greeting.ts'
 import type { Slots } from './slots.ts'
 
@@ -105,14 +105,15 @@ export class Node {
       const rows = await this.#inTime(
         query,
         this.#deadlines.answerMs,
-        () => new NoAnswer('the database did not answer in time'),
+        'the database did not answer in time',
       )
       giveBack(false)
       return rows
     } catch (error) {
-      if (writes && error instanceof NoAnswer)
+      const { connection } = faultOf(error)
+      if (writes && connection === 'silent')
         void this.#leaveBehind(query, client).finally(() => giveBack(true))
-      else giveBack(faultOf(error).connection !== 'good')
+      else giveBack(connection !== 'good')
       throw error
     }
   }
@@ -155,7 +156,7 @@ export class Node {
       return { client, giveBack }
     } catch (error) {
       free?.()
-      throw new NotConnected(error)
+      throw new Fault('no connection to the database', unsent, error)
     }
   }
 
@@ -174,7 +175,7 @@ export class Node {
       const { name, text } = statement
       const latest = statement.fenced ? [this.#latestBeginning(client)] : []
       const { rows } = await client.query<Row>({ name, text, values: [...values, ...latest] })
-      if (warned && writes) throw new CommitWarned('the commit came with a warning')
+      if (warned && writes) throw new Fault('the commit came with a warning', unconfirmed)
       return rows
     } finally {
       client.off('notice', onNotice)
@@ -199,7 +200,7 @@ export class Node {
    * place.
    */
   async #leaveBehind(query: Promise<unknown>, client: PoolClient): Promise<void> {
-    await this.#inTime(query, leftBehindMs, () => new NoAnswer()).catch(() => {})
+    await this.#inTime(query, leftBehindMs, 'it was left behind').catch(() => {})
     destroy(client)
   }
 
@@ -215,20 +216,17 @@ export class Node {
         { statementMs, writableHosts: location.writableHosts },
         this.#clock,
       )
-      this.#clockLeadsMs.set(
-        client,
-        await this.#inTime(greeting, connectMs, () => new NoAnswer('it does not answer')),
-      )
+      this.#clockLeadsMs.set(client, await this.#inTime(greeting, connectMs, 'it does not answer'))
     } catch (error) {
       destroy(client)
       throw error
     }
   }
 
-  async #inTime<Value>(work: Promise<Value>, timeMs: number, late: () => Error): Promise<Value> {
+  async #inTime<Value>(work: Promise<Value>, timeMs: number, late: string): Promise<Value> {
     let callOff = (): void => {}
     const end = new Promise<never>((_, reject) => {
-      callOff = this.#clock.after(timeMs, () => reject(late()))
+      callOff = this.#clock.after(timeMs, () => reject(new Fault(late, unanswered)))
     })
     try {
       return await Promise.race([work, end])

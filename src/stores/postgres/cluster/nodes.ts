@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock.ts'
 import { describeHost, type PostgresHost, type PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
 import type { Deadlines } from './deadlines.ts'
-import { faultOf, NotConnected } from './faults.ts'
+import { Fault, faultOf, unsent } from './faults.ts'
 import { Node, type Row } from './node.ts'
 import { Slots } from './slots.ts'
 
@@ -12,20 +12,6 @@ import { Slots } from './slots.ts'
 const othersFirstMs = 150
 /** How often a host that is missing is sought, where every host takes writes. */
 const seekMissingMs = 5000
-
-/** Why each host cannot be used. */
-export class NoHost extends Error {
-  readonly failures: readonly { readonly host: PostgresHost; readonly error: unknown }[]
-
-  constructor(failures: NoHost['failures']) {
-    super(
-      failures
-        .map(({ host, error }) => `${describeHost(host)}: ${(error as Error).message}`)
-        .join('; '),
-    )
-    this.failures = failures
-  }
-}
 
 export class Nodes {
   readonly #location: PostgresLocation
@@ -64,7 +50,10 @@ export class Nodes {
     return this.#closed
   }
 
-  /** Finds a host that can be used, or rejects with NoHost. */
+  /**
+   * Finds a host that can be used. Rejects with an AggregateError: a Fault for each host, named by
+   * it, whose cause is why it cannot be used.
+   */
   async connect(): Promise<void> {
     await this.#node()
   }
@@ -76,7 +65,7 @@ export class Nodes {
     writes: boolean,
   ): Promise<readonly Row[]> {
     const node = await this.#node().catch((error: unknown) => {
-      throw new NotConnected(error)
+      throw new Fault('no connection to the database', unsent, error)
     })
     try {
       return await node.send(statement, values, writes)
@@ -149,7 +138,12 @@ export class Nodes {
       await Promise.any(attempts)
     } catch (failure) {
       const { errors } = failure as AggregateError
-      throw new NoHost(missing.map((host, index) => ({ host, error: errors[index] })))
+      throw new AggregateError(
+        missing.map((host, index) => new Fault(describeHost(host), unsent, errors[index])),
+        missing
+          .map((host, index) => `${describeHost(host)}: ${(errors[index] as Error).message}`)
+          .join('; '),
+      )
     }
   }
 
@@ -177,6 +171,7 @@ export class Nodes {
 
 /** Whether a failure says that the host is gone, or no longer takes writes. */
 function isLost(node: Node, error: unknown): boolean {
-  if (error instanceof NotConnected) return !node.hasConnections
-  return faultOf(error).connection === 'lost'
+  const { connection } = faultOf(error)
+  if (connection === 'none') return !node.hasConnections
+  return connection === 'lost' || connection === 'silent'
 }

@@ -1,0 +1,102 @@
+// How often a statement is tried, with which pauses, and what is said if that was in vain.
+import { describe, expect, test } from 'bun:test'
+import { DatabaseError } from 'pg'
+import type { Failure } from '../../../src/domain/failure.ts'
+import { Attempts } from '../../../src/stores/postgres/attempts.ts'
+import { Fault, unanswered, unsent } from '../../../src/stores/postgres/cluster/faults.ts'
+import { ManualClock } from '../../support/clock.ts'
+
+const statement = { name: 'it', text: 'select 1' }
+const operationMs = 5000
+const noConnection = new Fault('no connection to the database', unsent)
+const noAnswer = new Fault('the database did not answer in time', unanswered)
+
+function serverError(code: string): DatabaseError {
+  return Object.assign(new DatabaseError('it failed', 0, 'error'), { code })
+}
+
+/** Attempts on a database that fails with each of these and then answers; and when it was asked. */
+function attempts(
+  clock: ManualClock,
+  failures: Iterator<unknown>,
+  random = 255,
+): { attempts: Attempts; askedMs: number[] } {
+  const askedMs: number[] = []
+  const send = async (): Promise<[]> => {
+    askedMs.push(clock.monotonicMs())
+    const failure = failures.next()
+    if (!failure.done) throw failure.value
+    return []
+  }
+  const nodes = { send, isClosed: false }
+  const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(random)
+  return { attempts: new Attempts(nodes, operationMs, randomBytes, clock), askedMs }
+}
+
+function* forEver(failure: unknown): Generator<unknown> {
+  for (;;) yield failure
+}
+
+/** What an operation ended with, once all its time has passed. */
+async function outcomeOf(work: Promise<unknown>, clock: ManualClock): Promise<unknown> {
+  const outcome = work.catch((failure: Failure) => [failure.refusal, failure.cause])
+  await clock.advance(2 * operationMs)
+  return await outcome
+}
+
+describe('a statement that fails', () => {
+  test('is tried again after pauses that double up to half a second, and for five seconds', async () => {
+    const clock = new ManualClock()
+    const { attempts: tried, askedMs } = attempts(clock, forEver(noConnection))
+    expect(await outcomeOf(tried.read(statement, []), clock)).toEqual([
+      'store-unavailable',
+      noConnection,
+    ])
+    const pausesMs = askedMs.slice(1).map((atMs, n) => atMs - (askedMs[n] ?? 0))
+    expect(pausesMs).toEqual([10, 20, 40, 80, 160, 320, ...Array(8).fill(500)])
+  })
+
+  test('pauses for a random part of that', async () => {
+    const clock = new ManualClock()
+    const { attempts: tried, askedMs } = attempts(clock, [noConnection, noConnection].values(), 127)
+    await outcomeOf(tried.read(statement, []), clock)
+    expect(askedMs).toEqual([0, 5, 15])
+  })
+
+  test('is not tried again if another attempt would fail too', async () => {
+    const clock = new ManualClock()
+    const violation = serverError('23514')
+    const { attempts: tried, askedMs } = attempts(clock, forEver(violation))
+    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual([
+      'store-unavailable',
+      violation,
+    ])
+    expect(askedMs).toEqual([0])
+  })
+
+  test.each([
+    ['its answer was lost', noAnswer],
+    ['the server ended the connection', serverError('57P01')],
+    ['the driver lost the connection', new Error('Connection terminated unexpectedly')],
+  ])('is of unknown outcome if it writes and %s once', async (_what, unknown) => {
+    const clock = new ManualClock()
+    function* failures(): Generator<unknown> {
+      yield unknown
+      yield* forEver(noConnection)
+    }
+    const { attempts: tried } = attempts(clock, failures())
+    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual([
+      'outcome-unknown',
+      noConnection,
+    ])
+  })
+
+  test('says that an earlier attempt may have been done, if a later one is', async () => {
+    const clock = new ManualClock()
+    const { attempts: tried } = attempts(clock, [noAnswer].values())
+    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual({
+      rows: [],
+      uncertain: true,
+    })
+  })
+})
