@@ -7,7 +7,7 @@ import type { KeptToken, Token, TokenHash } from './token.ts'
 export type Answer<Value> = Value | Promise<Value>
 
 /** A part of an account's list, as it stood at one moment. */
-export interface Page<Listed extends IdentifiedPlant = IdentifiedPlant> {
+export interface PlantPage<Listed extends IdentifiedPlant = IdentifiedPlant> {
   /** In ascending order of id. */
   readonly plants: readonly Listed[]
   /** Whether the account held further plants after these at that moment. */
@@ -80,7 +80,7 @@ export interface Plants {
    * The first plants of a range, as one snapshot. A page whose text exceeds the bound may end
    * early, with `more` set; it then holds at least one plant.
    */
-  list(account: string, range: PlantRange): Answer<Page>
+  list(account: string, range: PlantRange): Answer<PlantPage>
 
   /**
    * The id of the n-th plant of an account above `after`, counting from 1, or undefined if there
@@ -124,7 +124,7 @@ export interface Tokens {
 /** All that a store keeps, to copy it into another one. */
 export interface Copyable {
   /** As `list` of `Plants`, with all that is kept of each plant. */
-  plants(account: string, range: PlantRange): Answer<Page<KeptPlant>>
+  plants(account: string, range: PlantRange): Answer<PlantPage<KeptPlant>>
 
   /** How many plants the store holds, over all accounts. */
   countPlants(): Answer<number>

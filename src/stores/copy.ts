@@ -1,18 +1,18 @@
 // Copying all plants and tokens from one store to another: what is there already is compared and
-// never overwritten, so that a copy that was interrupted goes on where it is begun again.
+// never overwritten, so that a copy that was interrupted goes on if it is begun again.
 import { createHash } from 'node:crypto'
 import type { KeptPlant } from '../domain/plant.ts'
-import type { Page, PlantRange, Store } from '../domain/store.ts'
+import type { PlantPage, PlantRange, Store } from '../domain/store.ts'
 import type { KeptToken, TokenHash } from '../domain/token.ts'
 import { Refused } from '../refused.ts'
 
 /**
- * Plants and text in a page, tokens in a page, and accounts at a time: what a copy holds in memory,
- * beside the names of the accounts.
+ * What a copy holds in memory at once, beside the names of the accounts. The text is that of the
+ * plants of one account, in UTF-16 code units.
  */
-const pagePlants = 1000
-const pageTextMax = 1024 * 1024
-const pageTokens = 1000
+const plantsAtOnce = 1000
+const textAtOnce = 1024 * 1024
+const tokensAtOnce = 1000
 const accountsAtOnce = 8
 
 export type CopyPhase = 'tokens' | 'copying' | 'verifying'
@@ -60,10 +60,10 @@ async function copyTokens(
   let after: TokenHash | undefined
   for (;;) {
     signal.throwIfAborted()
-    const page = await from.kept.tokens({ after, limit: pageTokens })
+    const page = await from.kept.tokens({ after, limit: tokensAtOnce })
     const upTo = page.at(-1)?.hash
     if (upTo === undefined) return { tokens, accounts }
-    const missing = missingTokens(page, await to.kept.tokens({ after, upTo, limit: pageTokens }))
+    const missing = missingTokens(page, await to.kept.tokens({ after, upTo, limit: tokensAtOnce }))
     await Promise.all(missing.map((token) => to.tokens.issue(token, token.hash)))
     for (const { account } of page) accounts.add(account)
     tokens += page.length
@@ -217,11 +217,11 @@ async function* pages(
 ): AsyncGenerator<readonly KeptPlant[]> {
   let after = start
   for (;;) {
-    const page: Page<KeptPlant> = await store.kept.plants(account, {
+    const page: PlantPage<KeptPlant> = await store.kept.plants(account, {
       after,
       upTo,
-      limit: pagePlants,
-      textMax: pageTextMax,
+      limit: plantsAtOnce,
+      textMax: textAtOnce,
     })
     if (page.plants.length > 0) yield page.plants
     if (!page.more) return
@@ -229,7 +229,7 @@ async function* pages(
   }
 }
 
-/** Does the work for each item, a few at a time; where one fails, no further one is begun. */
+/** Does the work for each item, a few at a time; if one fails, no further one is begun. */
 async function forEach<Item>(
   items: Iterable<Item>,
   work: (item: Item) => Promise<void>,

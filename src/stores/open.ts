@@ -54,10 +54,9 @@ export async function migrateStore(
  * the store and the cause.
  */
 export function forOperator(store: Store, location: StoreLocation): Store {
-  const refuse = (error: unknown): never => {
+  return explaining(store, (error) => {
     throw explained(error, location)
-  }
-  return explaining(store, refuse)
+  })
 }
 
 /** Every function of an object, and of the objects in it, with its errors handed to `refuse`. */

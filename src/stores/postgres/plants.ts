@@ -1,7 +1,34 @@
 // The plants of a PostgreSQL store: writes share a statement with the others of their account.
+//
+// The answer to a write may be lost: the network falls silent, or the server dies after its commit.
+// Then nobody here knows whether the write was done, and yet one answer is owed. So it is sent
+// again until an answer comes (attempts.ts). Two things make that safe.
+//
+// The `op`. A create that was done and is sent again finds its own row in the way, and would call
+// that a conflict. So each create carries a random number, the same in all its attempts, and its
+// row keeps it. Whether a create made its plant is read off the rows that come back: its own number
+// is among them. A row with that number is written once more, and not only read, because it may
+// stand there before it has reached the standbys. The commit of the second write waits for them,
+// and so for the first. A row with the same idempotency key is written once more for the same
+// reason, but under its old number: that was another create, and it is looked up and answered as
+// such.
+//
+// The fence. A write that was given up may still be on its way, in a network that is silent and not
+// dead. It may arrive after a later attempt was done and acknowledged, and after others have
+// deleted that plant: a late create would revive it, and a late delete would remove the plant that
+// took its place. So each write carries the latest time at which it may begin, one second after it
+// was sent, by the clock of the server, which each connection learns from its greeting
+// (cluster/connection.ts). Past that time the condition of the statement divides by zero, and the
+// statement fails by itself. The server gives up a statement of a request after 2.5 seconds. So
+// after 3.5 seconds without an answer it is certain that a write that has not begun its commit
+// never will, and only then is the next attempt made.
+//
+// A delete has no row left that could carry a number. If its answer was lost and the next attempt
+// finds nothing, nobody can tell whether the first removed the plant or there never was one. Then
+// the outcome is unknown, and the answer says so. What all this leaves open is in decision 9.
 import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Page, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
+import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { writeUncertain } from '../failures.ts'
 import { AccountBatches, WaitingRoom } from '../groupCommit.ts'
 import { firstAfter, idMax, insertOrFind, textLengthMin, textLengthOf } from '../plants.ts'
@@ -60,7 +87,7 @@ export class PostgresPlants implements Plants {
     return deleted
   }
 
-  list(account: string, range: PlantRange): Promise<Page> {
+  list(account: string, range: PlantRange): Promise<PlantPage> {
     return this.#page(statements.listPlants, account, range)
   }
 
@@ -72,7 +99,7 @@ export class PostgresPlants implements Plants {
   }
 
   /** As `plants` of `Copyable`. */
-  async kept(account: string, range: PlantRange): Promise<Page<KeptPlant>> {
+  async kept(account: string, range: PlantRange): Promise<PlantPage<KeptPlant>> {
     const { plants, more } = await this.#page(statements.keptPlants, account, range)
     return { plants: plants.map(keptPlantOf), more }
   }
@@ -129,7 +156,7 @@ export class PostgresPlants implements Plants {
     statement: Statement,
     account: string,
     { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
-  ): Promise<Page> {
+  ): Promise<PlantPage> {
     if (after === idMax) return { plants: [], more: false }
     const values = [account, firstAfter(after), upTo, limit + 1, textMax]
     const rows = await this.#attempts.read(statement, values)

@@ -1,8 +1,9 @@
-// The plants of an SQLite store: read on the HTTP thread, written through the channel to the writer.
+// The plants of an SQLite store. Reads run on this thread, writes go through the channel to the
+// writer.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
-import { type Page, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
+import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { firstAfter, idMax, insertOrFind } from '../plants.ts'
 import { reading } from './connection.ts'
 import { statements } from './statements.ts'
@@ -44,7 +45,7 @@ export class SqlitePlants implements Plants {
     return (await this.#write({ kind: 'deletePlant', account, id })) === 1
   }
 
-  list(account: string, range: PlantRange): Page {
+  list(account: string, range: PlantRange): PlantPage {
     return pageOf(this.#list, account, range)
   }
 
@@ -55,8 +56,8 @@ export class SqlitePlants implements Plants {
   }
 
   /** As `plants` of `Copyable`. */
-  kept(account: string, range: PlantRange): Page<KeptPlant> {
-    return pageOf(this.#kept, account, range) as Page<KeptPlant>
+  kept(account: string, range: PlantRange): PlantPage<KeptPlant> {
+    return pageOf(this.#kept, account, range) as PlantPage<KeptPlant>
   }
 
   /** As `countPlants` of `Copyable`. */
@@ -73,7 +74,7 @@ function pageOf(
   statement: StatementSync,
   account: string,
   { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
-): Page {
+): PlantPage {
   if (after === idMax) return { plants: [], more: false }
   return reading(() => {
     const plants: IdentifiedPlant[] = []

@@ -1,20 +1,19 @@
 // One host that takes writes, and the connections to it.
-import { type ClientBase, Pool, type PoolClient, types } from 'pg'
+import { type ClientBase, Pool, type PoolClient } from 'pg'
 import type { Clock } from '../../../clock.ts'
 import type { PostgresHost, PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
+import { destroy, encryption, getTypeParser, greet, isWithoutEncryption } from './connection.ts'
 import type { Deadlines } from './deadlines.ts'
-import { encryption, isWithoutEncryption } from './encryption.ts'
 import { Fault, faultOf, unanswered, unconfirmed, unsent } from './faults.ts'
-import { greet } from './greeting.ts'
 import type { Slots } from './slots.ts'
 
-/** How long an idle connection is kept, and any: a new one measures the server's clock anew. */
+/** How long an idle connection is kept, and any: a new one measures the server's clock again. */
 const idleMs = 60_000
 const lifetimeSeconds = 600
 /**
- * How long a write without an answer keeps its connection, lest ever more of them wait in the
- * server.
+ * How long a write without an answer keeps its connection, so that not ever more of them wait in
+ * the server.
  */
 const leftBehindMs = 60_000
 
@@ -61,8 +60,8 @@ export class Node {
       types: { getTypeParser },
       onConnect: (client) => this.#welcome(client, location),
     })
-    // Without listeners the loss of an idle connection would end the process. Whoever uses one sees
-    // it fail.
+    // Without listeners the loss of an idle connection would end the process. If one is in use, its
+    // statement fails.
     this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => client.on('error', () => {}))
   }
@@ -205,7 +204,7 @@ export class Node {
   }
 
   /**
-   * The first words on each connection; where they fail, it is cut off, since a farewell may never
+   * Greets a new connection. If that fails, the connection is cut off, because a farewell may never
    * end.
    */
   async #welcome(client: ClientBase, location: PostgresLocation): Promise<void> {
@@ -235,15 +234,3 @@ export class Node {
     }
   }
 }
-
-/** Ends the connection at once, with nothing more said or heard. */
-function destroy(client: ClientBase): void {
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-  connection.stream.destroy()
-}
-
-const int8 = 20
-
-/** 64-bit integers as bigint: a number would round them. */
-const getTypeParser: typeof types.getTypeParser = (type: number, format?: 'text' | 'binary') =>
-  type === int8 ? BigInt : types.getTypeParser(type, format as 'text')
