@@ -1,7 +1,31 @@
-// Group commit: the writes that arrive while one batch is being committed form the next batch, so
-// they share its cost. Each still gets an outcome of its own. What a batch is, each store says.
-// Places are shared out by account: an account that writes much fills neither the batches nor the
-// room.
+// Group commit: the writes that arrive while one batch is being committed form the next batch.
+//
+// A write is acknowledged when it is durable, and that costs a sync of the disk, or a round trip to
+// a database that waits for its standbys. The cost is the same for one write and for a thousand. So
+// one batch at a time is under way, and what comes meanwhile waits and then shares the next. No
+// timer makes a lone write wait for company: if nothing is under way, it leaves at the end of this
+// turn of the event loop, together with the requests that were read in the same turn.
+//
+// If many write at once, there is one trap. All writers whose writes were settled write again at
+// once, but the next batch has left by then with the few that came meanwhile. From then on the
+// writers are two halves, and each waits for the commit of the other. So after a commit that took
+// long, the next batch waits for those who were just settled: a quarter of the commit's time, 5 ms
+// at most, and only if what came meanwhile came early, as from writers that return at once. It
+// leaves as soon as all of them are there.
+//
+// No account holds up another. A batch takes one write of each account, then a second of each, and
+// so on until it holds 1000 writes or 4 MiB of text; then the accounts that were served stand
+// behind the others. The writes that are not settled share a room of 64 MiB of text, and no account
+// takes more of it than it leaves free. What does not fit is refused at once, as not done.
+//
+// Each write gets an outcome of its own. If a commit fails, it fails for the whole batch, and the
+// store says which it is: nothing was done, or nobody knows. A key keeps two writes of one thing
+// out of one batch, for a store whose batch is one statement. Writes that have waited too long for
+// those before them are refused before they are sent.
+//
+// SQLite has one group for the file, because the file has one write lock. Its commit goes to a
+// thread of its own: sqlite/writer/channel.ts tells how. PostgreSQL has a group for each account
+// (`AccountBatches`), because a slow commit there need not hold up anybody else.
 import type { Clock } from '../clock.ts'
 import { nothingDone, tooManyWaiting } from './failures.ts'
 

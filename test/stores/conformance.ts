@@ -246,7 +246,7 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       ])
     })
 
-    on('ends a page early where its text is too much to hold', async (store) => {
+    on('ends a page early if its text is too much to hold', async (store) => {
       const name = 'n'.repeat(1_000_000)
       await Promise.all(
         Array.from({ length: 25 }, (_, n) => store.plants.create('a', plant(n, { name }))),

@@ -1,4 +1,4 @@
-// Trying until it is done or too late: what a statement's failure means for its operation.
+// Sends a statement until it is done or too late, and says then what became of it.
 import type { Clock } from '../../clock.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
 import { faultOf } from './cluster/faults.ts'
@@ -77,7 +77,7 @@ export class Attempts {
   }
 
   /**
-   * A random part of a bound that doubles, so that those who failed together do not come back
+   * A random part of a bound that doubles, so that operations that failed together do not come back
    * together.
    */
   #pauseMs(attempt: number): number {

@@ -1,5 +1,5 @@
-// Where a PostgreSQL database is: from its URL, and from PostgreSQL's own environment variables, to all
-// that is needed to reach it. The terms, the variables and the defaults are libpq's:
+// Where a PostgreSQL database is: reads its URL, and PostgreSQL's own environment variables, into
+// all that is needed to reach it. The terms, the variables and the defaults are libpq's:
 // https://www.postgresql.org/docs/current/libpq-connect.html
 import { readFileSync } from 'node:fs'
 import { Mistake } from '../../refused.ts'
@@ -177,7 +177,7 @@ function readConnectionsMax(text: string | undefined, wrong: string[]): number {
 }
 
 /**
- * A mode that would verify nothing, or anybody's certificate, is refused where something was to be
+ * Refuses a mode that would verify nothing, or anybody's certificate, if something was to be
  * verified.
  */
 function readTrust(

@@ -9,7 +9,7 @@ import { statements } from './statements.ts'
 
 interface Step {
   readonly tables: readonly string[]
-  /** Where the Citus extension is there: how the tables are spread over its nodes. */
+  /** How the tables are spread over the nodes of Citus, if that extension is there. */
   readonly distribution: readonly string[]
 }
 
@@ -57,7 +57,7 @@ const schemaVersion = steps.length
 const tableNames = ['plants_schema', 'plants', 'tokens']
 const tablesText = `select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
   where nspname = current_schema() and relname = any($1)`
-/** Fails where a table is not ours to use, or has not our columns. */
+/** They fail if a table is not ours to use, or has not our columns. */
 const columnsTexts = [
   'select account, id, name, tag, idempotency_key, op from plants limit 0',
   `select hash, ${tokenColumns}, is_first from tokens limit 0`,
@@ -67,7 +67,7 @@ function distributed(table: string, call: string): string {
   return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
 }
 
-/** Rejects with Unusable where the schema is not of this version. */
+/** Rejects with Unusable if the schema is not of this version. */
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
   if (found > schemaVersion) throw newerSchema(found)
@@ -93,8 +93,8 @@ async function requireColumns(nodes: Nodes): Promise<void> {
 }
 
 /**
- * What is left to do to bring a database to this version, in order. Rejects with Unusable
- * where it is not ours to change.
+ * What is left to do to bring a database to this version, in order. Rejects with Unusable if it is
+ * not ours to change.
  */
 export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
   // One statement, so that it sees the tables of one moment while another may be making them; and

@@ -12,10 +12,8 @@ export interface Statement {
 }
 
 /**
- * A write whose answer does not come is sent again. Should the first one arrive late, perhaps after
- * the plant was deleted or created anew by others, it must do nothing. So it carries the latest
- * time at which it may begin, in seconds of the server's clock, and past that it fails with
- * division_by_zero, which says so.
+ * The fence of a write: the latest time at which it may begin, in seconds of the server's clock.
+ * Past that it fails with division_by_zero. Why it needs one is told in plants.ts.
  */
 const begunBefore = (latest: string): string =>
   `1 / (case when extract(epoch from now()) <= ${latest}::float8 then 1 else 0 end) = 1`
@@ -53,9 +51,8 @@ export const statements = {
   },
 
   /**
-   * A row under a taken id is left as it is, unless it is our own of an attempt whose answer was
-   * lost (the same op) or the one that is repeated on purpose (the same key). Those are written
-   * again, so that the answer waits for a commit: the first one may not have reached the standbys.
+   * A row under a taken id is left as it is, unless it has the same op or the same idempotency key.
+   * Then it is written again as it is, so that the answer waits for a commit (plants.ts).
    */
   createPlants: {
     name: 'create_plants',

@@ -17,7 +17,7 @@ export class TokenCache {
   readonly #lookUp: (hash: TokenHash) => Promise<Token | undefined>
   readonly #clock: Clock
   readonly #known = new Map<string, Known>()
-  /** By the id of the token, where to find it among the known. */
+  /** By the id of a token, its key among the known. */
   readonly #keys = new Map<string, string>()
   readonly #underWay = new Map<string, Promise<Token | undefined>>()
 
@@ -45,7 +45,7 @@ export class TokenCache {
   }
 
   /**
-   * A look-up that began before this question may have missed a token that was issued in between.
+   * If the look-up began before the token was issued, it found none: then it is looked up again.
    */
   async #joined(underWay: Promise<Token | undefined>, hash: TokenHash): Promise<Token | undefined> {
     return (await underWay) ?? (await this.#lookUp(hash))

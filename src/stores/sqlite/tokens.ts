@@ -1,4 +1,5 @@
-// The tokens of an SQLite store: read on the HTTP thread, written through the channel to the writer.
+// The tokens of an SQLite store. Reads run on this thread, writes go through the channel to the
+// writer.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Failure } from '../../domain/failure.ts'
 import type { TokenRange, Tokens } from '../../domain/store.ts'

@@ -156,7 +156,7 @@ describe('among several hosts', () => {
     )
   })
 
-  test('each is used where each takes writes, and one that fails is left out until it is back', async () => {
+  test('each is used if each takes writes, and one that fails is left out until it is back', async () => {
     const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
     const hosts = `127.0.0.1:${one.port},127.0.0.1:${other.port}`
     await withServiceOn(
@@ -359,7 +359,7 @@ describe('a host that never lets a connection end', () => {
 
 describe('a list', () => {
   test(
-    'is 503 where the store fails before its first byte',
+    'is 503 if the store fails before its first byte',
     () =>
       withServiceOn({}, async (service, token) => {
         expect((await list(service, token)).status).toBe(200)
@@ -376,7 +376,7 @@ describe('a list', () => {
   )
 
   test(
-    'is cut off where the store fails later, so that no part is taken for the whole',
+    'is cut off if the store fails later, so that no part is taken for the whole',
     () =>
       withServiceOn({}, async (service, token) => {
         const name = 'n'.repeat(20_000)
@@ -420,7 +420,7 @@ describe('a database that is busy', () => {
   )
 
   test(
-    'with every connection in use answers all who wait in time, and goes on afterwards',
+    'with every connection in use answers all that wait in time, and goes on afterwards',
     () =>
       withServiceOn({ parameters: 'pool_max_conns=2' }, async (service, token) => {
         await list(service, token)

@@ -27,7 +27,7 @@ describe.each(Object.entries(statements))('the statement %s', (name, { text }) =
     expect(outside.filter(([, pattern]) => pattern.test(text)).map(([what]) => what)).toEqual([])
   })
 
-  test('concerns one account where it concerns plants, but for their count', () => {
+  test('concerns one account if it concerns plants, but for their count', () => {
     if (/ plants\b/.test(text) && name !== 'countPlants')
       expect(text).toMatch(/account = \$1\b|select \$1::text/)
   })

@@ -541,7 +541,7 @@ describe.skipIf(!mayMount())('a disk that fills up while the store is open', () 
 
 const nobody = 65_534
 
-/** Opens a store in a process of another user, who owns nothing; answers the refusal. */
+/** Opens a store in a process of another user, which owns nothing; answers the refusal. */
 async function asNobody(path: string): Promise<string> {
   const src = `${import.meta.dir}/../../../src`
   const script = `const { openSqliteStore } = await import('${src}/stores/sqlite/store.ts')

@@ -1,5 +1,5 @@
-// What a statement's failure means: whether it may have been done, whether to try again, and what it
-// says of its connection. Errors of the server are told apart by SQLSTATE alone
+// What a statement's failure means: whether it may have been done, whether to try again, and what
+// it says of its connection. Errors of the server are told apart by SQLSTATE alone
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html), never by a message or a name.
 import { DatabaseError } from 'pg'
 

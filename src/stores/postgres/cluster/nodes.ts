@@ -1,5 +1,34 @@
-// Which hosts are in use: the one that takes writes, which is sought again after each failure, or
-// all of them where each does. A statement is sent once; trying again is attempts.ts's affair.
+// How the cluster is reached, and how a failover is followed.
+//
+// The location names hosts. If one of them takes writes (`primary`), that one is used, and nobody
+// tells which it is. So all hosts are asked at once. Each connection is greeted (connection.ts),
+// and a host that is a standby, or could not keep the promises of the store, is refused there. The
+// first that passes is used, and the others that pass later are let go. If every host takes writes
+// (`any`), all that pass are used in turn, and those that are missing are sought every 5 seconds,
+// beside the work.
+//
+// A Node is one host in use, with its pool of connections (node.ts). A statement is sent to it
+// once. If that fails, the fault says what the failure means for the connection (faults.ts): it may
+// be as good as before, or be spent, or tell that the host itself is lost. Then the node is
+// retired: no further statement goes there, the operator is told, and its connections end when what
+// they carry is answered. The next statement finds no node and seeks one. All statements wait for
+// the same search, so that a failover brings no storm of connections.
+//
+// A host is lost in one of two ways. Its connections break and no new one can be had, or it is
+// silent for longer than an answer may take: the machine is gone, or the network. Or it answers
+// that it takes no writes any more: another host is now the primary, and this one has come back as
+// a standby.
+//
+// During a failover no host may pass for some seconds. The search then fails, and nothing was sent.
+// attempts.ts pauses and asks again for as long as the operation may take, so that a failover of a
+// few seconds costs its callers time and no error. The host that has just failed may still be
+// answering, for example while it is shutting down. So it comes last, and the others get 150 ms to
+// come before it.
+//
+// How many connections to a host are in use at once is counted by host and not by node (slots.ts):
+// a node that was retired may still hold some while another takes its place. A write that was given
+// up may still be at work in the server, or even still be on its way: why that does no harm is told
+// in ../plants.ts.
 import type { Clock } from '../../../clock.ts'
 import { describeHost, type PostgresHost, type PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
@@ -10,7 +39,7 @@ import { Slots } from './slots.ts'
 
 /** How long a host that has just failed lets others come before it. */
 const othersFirstMs = 150
-/** How often a host that is missing is sought, where every host takes writes. */
+/** How often a host that is missing is sought, if every host takes writes. */
 const seekMissingMs = 5000
 
 export class Nodes {
@@ -116,7 +145,7 @@ export class Nodes {
     return !complete && this.#clock.monotonicMs() - this.#soughtMs > seekMissingMs
   }
 
-  /** One search at a time, which all who need a node wait for. */
+  /** One search at a time. All that need a node wait for it. */
   #seek(): Promise<void> {
     this.#seeking ??= this.#seekAll().finally(() => {
       this.#seeking = undefined
@@ -147,7 +176,7 @@ export class Nodes {
     }
   }
 
-  /** Connects to a host and puts it to use, unless another came before where one is enough. */
+  /** Connects to a host and puts it to use, unless one is enough and another came before. */
   async #join(host: PostgresHost, others: readonly Promise<void>[]): Promise<void> {
     const slots = this.#slots.get(host) as Slots
     const node = await Node.connect(this.#location, host, slots, this.#deadlines, this.#clock)

@@ -57,7 +57,7 @@ export class Slots {
     })
   }
 
-  /** The first who waits and may go: reads pass by writes that may not. */
+  /** The first of those waiting that may go: reads pass by writes that may not. */
   #wakeNext(): void {
     const next = this.#waiting.find(({ writes }) => this.#has(writes))
     if (next === undefined) return

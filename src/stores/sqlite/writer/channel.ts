@@ -1,5 +1,19 @@
-// The HTTP thread's end of the writer's thread: one batch under way at a time, and a new writer
-// after one that died.
+// The HTTP thread's end of the writer's thread.
+//
+// A commit waits for the disk, and a thread that waits for the disk answers nobody. So each store
+// has a second thread with a connection of its own (thread.ts), and the HTTP thread keeps to reads,
+// which its connection answers from the page cache: in WAL mode they see the last commit and wait
+// for no writer. stores/groupCommit.ts makes the batches, and sends the next one only when the last
+// is settled. So at most one batch is ever under way here, and an answer needs no number.
+//
+// A batch crosses as one text (crossing.ts), is applied in one transaction (batch.ts), and its
+// outcomes come back as one text. The thread answers that nothing was done if it failed before the
+// commit took effect, and otherwise that nobody knows.
+//
+// A thread may die. The batch that was under way then counts as unknown, and those that follow as
+// not done, until another writer can take over: one is started for the first batch that comes a
+// second or more after the start of the last. It opens only the very files that the store was
+// opened with.
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../../clock.ts'
 import { nothingDone, writeUncertain } from '../../failures.ts'

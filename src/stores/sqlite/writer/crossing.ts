@@ -1,5 +1,5 @@
-// What crosses between the HTTP thread and the writer's: batches of writes, as text, and what became
-// of them.
+// What crosses between the HTTP thread and the writer's: batches of writes, and what became of
+// them.
 import type { KeptPlant } from '../../../domain/plant.ts'
 import type { Token, TokenHash } from '../../../domain/token.ts'
 import type { Place } from '../file.ts'
