@@ -51,7 +51,7 @@ export async function seedPlants(
   const account = `'account ' || printf('%06d', n / ${plantsOfAccount})`
   database.exec(`
     with recursive numbers(n) as (select ${from} union all select n + 1 from numbers where n + 1 < ${to})
-    insert into plants select ${account}, n + 1, '${seededPlant.name}', '${seededPlant.tag}', null from numbers where n < ${to}`)
+    insert into plants select ${account}, n + 1, '${seededPlant.name}', '${seededPlant.tag}', null, null from numbers where n < ${to}`)
   database.close()
 }
 
