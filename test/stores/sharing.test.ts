@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Page, PlantRange, Store } from '../../src/domain/store.ts'
+import type { PlantPage, PlantRange, Store } from '../../src/domain/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { sharingReads } from '../../src/stores/sharing.ts'
 import { folderMaker } from '../support/service.ts'
@@ -27,7 +27,7 @@ async function sharedStore(): Promise<{
   return { shared, real, asked, endTurn: () => ends.shift()?.() }
 }
 
-function namesOf(page: Page): readonly string[] {
+function namesOf(page: PlantPage): readonly string[] {
   return page.plants.map(({ name }) => name)
 }
 

@@ -6,6 +6,7 @@ import { storeRefused, Unusable } from '../failures.ts'
 import { Fault } from './cluster/faults.ts'
 import { describePostgres, type PostgresLocation } from './location.ts'
 
+/** The sentence for what kept a database from being used: a Fault, or an error of the driver. */
 export function postgresRefusal(location: PostgresLocation, error: unknown): Refused {
   const cause = error instanceof Fault ? (error.cause ?? error) : error
   const reason = areOfHosts(cause)

@@ -30,6 +30,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   EROFS: 'its file system is mounted read-only; mount it writable, or name another file',
 }
 
+/** The sentence for an error of the file or of the driver; `path` is how the store was named. */
 export function sqliteRefusal(path: string, error: unknown): Refused {
   const { errcode, code } = error as { errcode?: number; code?: string }
   const primary = (errcode ?? 0) & 0xff
