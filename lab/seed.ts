@@ -1,65 +1,67 @@
-// Fills an SQLite store with any number of plants in seconds: the plants by one statement, past the
-// service, the tokens through the store.
+// Fills an SQLite store, which is made if it is not there, with any number of tokens and plants.
 import { createHash } from 'node:crypto'
-import { systemClock } from '../src/clock.ts'
-import { plainTokenFrom, scopes, type Token } from '../src/domain/token.ts'
+import { type PlainToken, plainTokenFrom, scopes } from '../src/domain/token.ts'
 import { openStore } from '../src/stores/open.ts'
-import { connect } from '../src/stores/sqlite/connection.ts'
 import { storeOptions } from '../test/support/stores.ts'
 import { seededPlant } from './workloads.ts'
 
-/**
- * Issues a token for each of the accounts `account 000000`, `account 000001`, … in a store, which
- * is made where it is not there.
- */
-export async function seedTokens(path: string, accounts: number): Promise<readonly string[]> {
-  const store = await openStore(
-    { scheme: 'sqlite', path },
-    { ...storeOptions, use: 'create', randomBytes },
-  )
-  const nowMs = Date.now()
-  const numbers = Array.from({ length: accounts }, (_, number) => number)
-  const tokens = numbers.map((number) => plainTokenFrom(randomBytes(32, `token ${number}`)))
-  const record = (number: number): Token => ({
-    id: `${number}`,
-    account: accountName(number),
-    label: '',
-    scopes,
-    createdAtMs: nowMs,
-    expiresAtMs: null,
-    revokedAtMs: null,
-    // As if it had been used already: its first use in an hour is noted, which is a write.
-    lastUsedAtMs: nowMs,
-  })
-  await Promise.all(tokens.map((token, number) => store.tokens.issue(record(number), token.hash())))
-  await store.close()
-  return tokens.map((token) => token.reveal())
-}
+/** So many writes wait at once. */
+const writesAtOnce = 5000
 
 /**
- * Adds the plants with the numbers from `from` to `to` (excluded), so many of them in a row to each
- * account.
+ * Makes accounts with a token each, and gives the tokens. The first accounts get `plantsOfAccount`
+ * plants each, until there are `plants`; ids ascend from 1, over all accounts.
  */
-export async function seedPlants(
+export async function seedStore(
   path: string,
-  from: number,
-  to: number,
+  accounts: number,
+  plants: number,
   plantsOfAccount: number,
-): Promise<void> {
-  const database = await connect(path, systemClock)
-  database.exec('pragma synchronous = off')
-  const account = `'account ' || printf('%06d', n / ${plantsOfAccount})`
-  database.exec(`
-    with recursive numbers(n) as (select ${from} union all select n + 1 from numbers where n + 1 < ${to})
-    insert into plants select ${account}, n + 1, '${seededPlant.name}', '${seededPlant.tag}', null, null from numbers where n < ${to}`)
-  database.close()
+): Promise<readonly string[]> {
+  const store = await openStore({ scheme: 'sqlite', path }, { ...storeOptions, use: 'create' })
+  const nowMs = Date.now()
+  await inTurns(accounts, (number) =>
+    store.tokens.issue(
+      {
+        id: `${number}`,
+        account: accountName(number),
+        label: '',
+        scopes,
+        createdAtMs: nowMs,
+        expiresAtMs: null,
+        revokedAtMs: null,
+        // As if it had been used already: its first use in an hour is noted, which is a write.
+        lastUsedAtMs: nowMs,
+      },
+      tokenOf(number).hash(),
+    ),
+  )
+  await inTurns(plants, (number) =>
+    store.plants.create(accountName(Math.floor(number / plantsOfAccount)), {
+      id: BigInt(number + 1),
+      ...seededPlant,
+      idempotencyKey: null,
+    }),
+  )
+  await store.close()
+  return Array.from({ length: accounts }, (_, number) => tokenOf(number).reveal())
+}
+
+/** Does something for each number from 0 to `count`, for some of them at a time. */
+async function inTurns(count: number, work: (number: number) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < count; from += writesAtOnce)
+    await Promise.all(
+      Array.from({ length: Math.min(writesAtOnce, count - from) }, (_, index) =>
+        work(from + index),
+      ),
+    )
+}
+
+/** The same one in each run, so that two runs ask the same. */
+function tokenOf(number: number): PlainToken {
+  return plainTokenFrom(createHash('sha256').update(`token ${number}`).digest())
 }
 
 function accountName(number: number): string {
   return `account ${String(number).padStart(6, '0')}`
-}
-
-/** The same bytes for the same name, so that two runs ask the same. */
-function randomBytes(count: number, name = 'seed'): Uint8Array {
-  return createHash('sha512').update(name).digest().subarray(0, count)
 }

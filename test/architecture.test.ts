@@ -54,6 +54,28 @@ describe('imports', () => {
     expect(wrong, advice).toEqual([])
   })
 
+  test('of the lab enter src through its public doors', () => {
+    const doors = /^src\/(?:service|clock|stores\/open|stores\/location|domain\/\w+)\.ts$/
+    const files = [...new Glob('lab/**/*.{ts,js}').scanSync()].filter(
+      (path) => !path.includes('node_modules/'),
+    )
+    const wrong = files.flatMap((path) =>
+      importsOf(path, readFileSync(path, 'utf8'))
+        .filter((imported) => imported.startsWith('src/') && !doors.test(imported))
+        .map((imported) => `${path}: ${imported}`),
+    )
+    expect(files).not.toBeEmpty()
+    expect(wrong, 'start bin/plants, or take it from src/stores/open.ts instead').toEqual([])
+  })
+
+  test('of src and test never name the lab', () => {
+    const files = [...new Glob('{src,test}/**/*.{ts,js}').scanSync()]
+    const wrong = files.filter((path) =>
+      importsOf(path, readFileSync(path, 'utf8')).some((imported) => imported.startsWith('lab/')),
+    )
+    expect(wrong, 'let the lab import from test/support instead').toEqual([])
+  })
+
   test('go no way round: no cycle between files', () => {
     const state = new Map<string, 'open' | 'done'>()
     const visit = (path: string, way: readonly string[]): void => {

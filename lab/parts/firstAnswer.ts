@@ -1,6 +1,6 @@
 // How soon a start answers its first list of 20, and what the process holds in memory then.
 import { type Bench, rotated } from '../bench.ts'
-import { seedPlants, seedTokens } from '../seed.ts'
+import { seedStore } from '../seed.ts'
 import { type BenchServer, ceiling, service, sqlitePeers, startService } from '../servers.ts'
 import { median } from '../statistics.ts'
 
@@ -58,8 +58,7 @@ interface Case {
 async function casesOf(bench: Bench): Promise<readonly Case[]> {
   const ofService = async (plants: number): Promise<Case> => {
     const path = bench.newStore()
-    const [token = ''] = await seedTokens(path, 1)
-    await seedPlants(path, 0, plants, plants)
+    const [token = ''] = await seedStore(path, 1, plants, plants)
     return {
       contender: service.name,
       plants,

@@ -2,7 +2,7 @@
 // one with a thousand, in turn.
 import { copyFileSync, rmSync } from 'node:fs'
 import { type Bench, rotated } from '../bench.ts'
-import { seedPlants, seedTokens } from '../seed.ts'
+import { seedStore } from '../seed.ts'
 import { type BenchServer, startService } from '../servers.ts'
 import { creates, listsOf20, type Workload } from '../workloads.ts'
 import { load } from '../wrk.ts'
@@ -57,9 +57,8 @@ export async function measureGrowth(bench: Bench): Promise<readonly Growth[]> {
 
 async function seeded(bench: Bench, plants: number, accounts: number): Promise<Seeded> {
   const path = bench.newStore()
-  const tokens = await seedTokens(path, accounts)
   const plantsOfAccount = accounts === 1 ? plants : Math.max(plantsOfAccountMin, plants / accounts)
-  await seedPlants(path, 0, plants, plantsOfAccount)
+  const tokens = await seedStore(path, accounts, plants, plantsOfAccount)
   const holders = tokens.slice(0, plants / plantsOfAccount)
   const nth = Math.ceil(holders.length / askersMax)
   return { path, tokens: holders.filter((_, index) => index % nth === 0) }

@@ -3,12 +3,11 @@
 // does nothing else.
 import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { statements } from '../../src/stores/postgres/statements.ts'
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 import { prepare } from '../../test/support/stores.ts'
-import { type Bench, type NamedServer, rotated, seed } from '../bench.ts'
+import { type Bench, rotated, seed } from '../bench.ts'
 import { runPinned, serverCore } from '../programs.ts'
-import { type BenchServer, type Contender, peers, postgresService } from '../servers.ts'
+import { peers, postgresService } from '../servers.ts'
 import { baseStride, creates, seededPlant } from '../workloads.ts'
 import { measureAll } from './throughput.ts'
 
@@ -31,105 +30,77 @@ export interface PostgresCreates {
 
 export async function measurePostgres(bench: Bench): Promise<readonly PostgresCreates[]> {
   const postgres = await startPostgres({
-    settings: { shared_buffers: '256MB', max_wal_size: '4GB' },
+    settings: {
+      shared_buffers: '256MB',
+      max_wal_size: '4GB',
+      // For the whole of the service's statement.
+      track_activity_query_size: '16kB',
+    },
   })
-  const stops: (() => Promise<void>)[] = [() => postgres.dispose()]
+  const stops = [() => postgres.dispose()]
   try {
-    const contenders: (readonly [string, () => Promise<number>])[] = []
-    for (const contender of [
-      postgresService,
-      ...peers.filter(({ store }) => store === 'postgres'),
-    ]) {
-      const server = await startOn(postgres, contender, contenders.length)
+    let statement = ''
+    const createsPerSecond: Record<string, () => Promise<number>> = {}
+    const onPostgres = peers.filter(({ store }) => store === 'postgres')
+    for (const [number, contender] of [postgresService, ...onPostgres].entries()) {
+      const url = await postgres.createDatabase(`bench_${number}`)
+      if (contender === postgresService) await prepare(url)
+      const server = await contender.start(url)
       stops.unshift(server.stop)
-      contenders.push([
-        contender.name,
-        () => createsOf(bench, { contender: contender.name, server }),
-      ])
+      await seed(server)
+      // The last that the service has sent is a create.
+      if (contender === postgresService) statement = await lastCreate(postgres)
+      const named = { contender: contender.name, server }
+      createsPerSecond[contender.name] = async () => {
+        const plan = { workloads: [creates], seconds }
+        const [measured] = await measureAll(bench, named, plan, connections)
+        return measured?.requestsPerSecond ?? Number.NaN
+      }
     }
-    contenders.push(...(await pgbenchContenders(bench, postgres)))
-    return await measure(bench, contenders)
+    // pgbench comes with PostgreSQL's own packages, or is not there.
+    const [program] = globSync(['/usr/lib/postgresql/*/bin/pgbench', '/usr/bin/pgbench'])
+      .sort()
+      .reverse()
+    if (program !== undefined) {
+      const url = await postgres.createDatabase('bench_pgbench')
+      await prepare(url)
+      for (const { plants, clients } of pgbenchForms) {
+        const name = `pgbench, ${clients} ${clients === 1 ? 'client' : 'clients'}, ${plants} ${plants === 1 ? 'plant' : 'plants'} a statement`
+        const script = join(bench.folder, `pgbench-${plants}-${clients}.sql`)
+        writeFileSync(script, pgbenchScript(statement, plants, clients))
+        createsPerSecond[name] = async () => {
+          const options = ['-n', '-M', 'prepared', '-c', `${clients}`, '-T', `${seconds}`]
+          const from = ['-D', `base=${bench.newBase()}`, '-f', script, url]
+          const output = await runPinned([program, ...options, ...from], serverCore)
+          const [, transactions] = /^tps = ([0-9.]+)/m.exec(output) ?? []
+          if (transactions === undefined) throw new Error(`pgbench told no rate:\n${output}`)
+          return Number(transactions) * plants
+        }
+      }
+    }
+    const results: PostgresCreates[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [contender, measured] of rotated(Object.entries(createsPerSecond), round)) {
+        bench.tell(`on PostgreSQL, round ${round + 1} of ${rounds}: ${contender}`)
+        results.push({ contender, round, requestsPerSecond: await measured() })
+      }
+    }
+    return results
   } finally {
     for (const stop of stops) await stop()
   }
 }
 
-async function measure(
-  bench: Bench,
-  contenders: readonly (readonly [string, () => Promise<number>])[],
-): Promise<readonly PostgresCreates[]> {
-  const results: PostgresCreates[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [contender, createsPerSecond] of rotated(contenders, round)) {
-      bench.tell(`on PostgreSQL, round ${round + 1} of ${rounds}: ${contender}`)
-      results.push({ contender, round, requestsPerSecond: await createsPerSecond() })
-    }
-  }
-  return results
-}
-
-async function startOn(
-  postgres: PostgresServer,
-  contender: Contender,
-  number: number,
-): Promise<BenchServer> {
-  const url = await postgres.createDatabase(`bench_${number}`)
-  if (contender === postgresService) await prepare(url)
-  const server = await contender.start(url)
-  await seed(server)
-  return server
-}
-
-async function createsOf(
-  bench: Bench,
-  named: Pick<NamedServer, 'contender' | 'server'>,
-): Promise<number> {
-  const [measured] = await measureAll(bench, named, { workloads: [creates], seconds }, connections)
-  return measured?.requestsPerSecond ?? Number.NaN
-}
-
-/** None where pgbench is not there: it comes with PostgreSQL's own packages. */
-async function pgbenchContenders(
-  bench: Bench,
-  postgres: PostgresServer,
-): Promise<readonly (readonly [string, () => Promise<number>])[]> {
-  const [program] = ['/usr/bin/pgbench', ...globSync('/usr/lib/postgresql/*/bin/pgbench')]
-    .filter((path) => globSync(path).length > 0)
-    .reverse()
-  if (program === undefined) return []
-  const url = await postgres.createDatabase('bench_pgbench')
-  await prepare(url)
-  return pgbenchForms.map(({ plants, clients }) => {
-    const name = `pgbench, ${clients} ${clients === 1 ? 'client' : 'clients'}, ${plants} ${plants === 1 ? 'plant' : 'plants'} a statement`
-    const script = join(bench.folder, `pgbench-${plants}-${clients}.sql`)
-    writeFileSync(script, pgbenchScript(plants, clients))
-    return [
-      name,
-      async () => {
-        const options = [
-          '-n',
-          '-M',
-          'prepared',
-          '-c',
-          String(clients),
-          '-T',
-          String(seconds),
-          '-D',
-          `base=${bench.newBase()}`,
-          '-f',
-          script,
-        ]
-        const output = await runPinned([program, ...options, url], serverCore)
-        const [, transactions] = /^tps = ([0-9.]+)/m.exec(output) ?? []
-        if (transactions === undefined) throw new Error(`pgbench told no rate:\n${output}`)
-        return Number(transactions) * plants
-      },
-    ] as const
-  })
+async function lastCreate(postgres: PostgresServer): Promise<string> {
+  const [sent] = await postgres.sql(
+    "select query from pg_stat_activity where application_name = 'plants' and query like '%insert into plants%'",
+  )
+  if (sent === undefined) throw new Error('PostgreSQL does not tell what the service sent')
+  return String(sent['query'])
 }
 
 /** The service's statement, its parameters made by the server. Each client counts for itself. */
-function pgbenchScript(plants: number, clients: number): string {
+function pgbenchScript(statement: string, plants: number, clients: number): string {
   const ids = `array(select generate_series(:n::bigint, :n::bigint + ${plants - 1}))`
   const filled = (value: string): string => `array_fill(${value}, array[${plants}])`
   const parameters = [
@@ -141,11 +112,11 @@ function pgbenchScript(plants: number, clients: number): string {
     ids,
     '9e9',
   ]
-  const statement = parameters.reduce(
+  const filledIn = parameters.reduce(
     (text, value, index) => text.replaceAll(`$${index + 1}`, value),
-    statements.createPlants.text,
+    statement,
   )
   // Clients are further apart than one of them gets in a run.
   const clientStride = Math.floor(baseStride / clients)
-  return `\\set base :base + ${plants}\n\\set n :base + :client_id * ${clientStride}\n${statement};\n`
+  return `\\set base :base + ${plants}\n\\set n :base + :client_id * ${clientStride}\n${filledIn};\n`
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
 import { type Outcome, openLoop } from '../openLoop.ts'
 import { loaderCore, runPinned } from '../programs.ts'
-import { seedPlants, seedTokens } from '../seed.ts'
+import { seedStore } from '../seed.ts'
 import { type BenchServer, startService } from '../servers.ts'
 import { listsOf20 } from '../workloads.ts'
 
@@ -37,9 +37,8 @@ export interface WholeList {
 
 export async function measureWholeLists(bench: Bench): Promise<readonly WholeList[]> {
   const path = bench.newStore()
-  const [token = ''] = await seedTokens(path, 1)
   bench.tell('filling a store with a million plants')
-  await seedPlants(path, 0, plants, plants)
+  const [token = ''] = await seedStore(path, 1, plants, plants)
   const results: WholeList[] = []
   for (let round = 0; round < rounds; round += 1) {
     for (const reader of ['none', 'fast', 'slow'] as const) {
