@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
-import { peerNode } from './peers/contenders.ts'
+import { peerNode } from './servers.ts'
 import { median } from './statistics.ts'
 
 const syncs = 200

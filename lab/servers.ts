@@ -1,8 +1,8 @@
-// The servers under load, each a process of its own, pinned to one core.
+// The servers under load, each a process of its own, pinned to one core: the service, the ceiling
+// and the peers.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { contenders as allPeers, type Contender as Peer } from './peers/contenders.ts'
 import { pinned, serverCore } from './programs.ts'
 
 export interface Contender {
@@ -18,7 +18,6 @@ export interface BenchServer {
   readonly url: string
   /** Empty for the ceiling, which asks for none. */
   readonly token: string
-  readonly processId: number
   /** When its process was begun (performance.now()). */
   readonly startedMs: number
   readonly residentMiB: () => number
@@ -27,12 +26,29 @@ export interface BenchServer {
   readonly forgetPeak: () => void
   /** Processor time that all its threads have taken so far. */
   readonly processorMs: () => number
-  readonly stop: () => Promise<void>
+  /** Ends it by SIGTERM, or as it is told, and gives its exit code. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+export const bun = `${root}scripts/bun`
 
-/** The service as a user starts it; its log is written and goes to /dev/null. */
+/** The service on a store that holds tokens. Its log is written and goes to /dev/null. */
+export function startService(
+  store: string,
+  environment: Environment = {},
+  ...options: readonly string[]
+): Promise<Started> {
+  const command = [`${root}bin/plants`, 'serve', '--port', '0', '--store', store, ...options]
+  return startServer(command, environment)
+}
+
+async function startNew(store: string, environment?: Environment): Promise<BenchServer> {
+  const server = await startService(store, environment, '--first-token')
+  return { ...server, token: await server.printed(/plants_\w{49}/) }
+}
+
+/** The service as a user starts it. */
 export const service: Contender = {
   name: 'plants',
   store: 'sqlite',
@@ -42,52 +58,53 @@ export const service: Contender = {
 /** The same on a PostgreSQL database that is prepared. */
 export const postgresService: Contender = { name: 'plants', store: 'postgres', start: startNew }
 
-async function startNew(store: string, environment: Environment = {}): Promise<BenchServer> {
-  const server = await startService(store, environment, '--first-token')
-  return { ...server, token: await server.printed(tokenForm) }
-}
-
-const tokenForm = /plants_\w{49}/
-
-/** The service on a store that holds tokens. */
-export function startService(
-  store: string,
-  environment: Environment = {},
-  ...options: readonly string[]
-): Promise<Started> {
-  return startServer(
-    [`${root}bin/plants`, 'serve', '--port', '0', '--store', store, ...options],
-    environment,
-  )
-}
-
 /** The same runtime answering a constant: as fast as any service on it could be. */
 export const ceiling: Contender = {
   name: 'ceiling',
   store: 'none',
-  start: () => startServer([`${root}scripts/bun`, `${root}lab/ceiling.ts`]),
+  start: () => startServer([bun, `${root}lab/ceiling.ts`]),
 }
 
-/** None where they are not installed. */
+/**
+ * Node as the lab's package pins it, where npm unpacks its program, so that no install script has
+ * to put it elsewhere.
+ */
+export const peerNode = `${root}lab/node_modules/node-${process.platform}-${process.arch}/bin/node`
+export const peerToken = 'peers-all-use-this-token'
+
+function peer(
+  name: string,
+  store: Contender['store'],
+  program: string,
+  file: string,
+  own: Environment = {},
+): Contender {
+  const start = async (where: string, environment?: Environment): Promise<BenchServer> => {
+    const common = { NODE_ENV: 'production', PORT: '0', STORE: where, TOKEN: peerToken }
+    const command = [program, `${root}lab/peers/${file}`]
+    const server = await startServer(command, { ...common, ...own, ...environment })
+    return { ...server, token: peerToken }
+  }
+  return { name, store, start }
+}
+
+/** lab/peers/README.md says what each is. None if they are not installed. */
 export const peers: readonly Contender[] = existsSync(`${root}lab/node_modules`)
-  ? allPeers.map(contenderOf)
+  ? [
+      peer('Fastify, better-sqlite3', 'sqlite', peerNode, 'fastify-better-sqlite3.js'),
+      peer('Express, better-sqlite3', 'sqlite', peerNode, 'express-better-sqlite3.js'),
+      peer('Hono on Bun, bun:sqlite', 'sqlite', bun, 'hono-bun-sqlite.js'),
+      peer('Elysia on Bun, bun:sqlite', 'sqlite', bun, 'elysia-bun-sqlite.js'),
+      peer('Fastify, pg', 'postgres', peerNode, 'fastify-pg.js'),
+      // Remembers a token for as long as the service does if its store is PostgreSQL.
+      peer('Fastify, pg, tokens remembered', 'postgres', peerNode, 'fastify-pg.js', {
+        TOKEN_CACHE_MS: '3000',
+      }),
+    ]
   : []
 
 /** Those whose store is a file like the service's. */
 export const sqlitePeers = peers.filter(({ store }) => store === 'sqlite')
-
-const peerToken = 'peers-all-use-this-token'
-
-function contenderOf({ name, command, args, environment, store }: Peer): Contender {
-  return {
-    name,
-    store,
-    start: async (where, more) => {
-      const own = { ...environment, ...more, PORT: '0', STORE: where, TOKEN: peerToken }
-      return { ...(await startServer([command, ...args], own)), token: peerToken }
-    },
-  }
-}
 
 interface Started extends BenchServer {
   /** What it prints that a pattern matches, as soon as it is there. */
@@ -111,62 +128,43 @@ async function startServer(
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   running.add(child)
-  child.on('close', () => running.delete(child))
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve))
+  void closed.then(() => running.delete(child))
   let output = ''
   child.stdout?.on('data', (data) => {
     output += data
   })
-  const printed = (pattern: RegExp): Promise<string> =>
-    waitFor(child, () => pattern.exec(output)?.[0])
-  const url = (await printed(/listening on http:\S+/)).slice('listening on '.length)
+  const printed = async (pattern: RegExp): Promise<string> => {
+    while (performance.now() < startedMs + 10_000 && running.has(child)) {
+      const [found] = pattern.exec(output) ?? []
+      if (found !== undefined) return found
+      await Bun.sleep(1)
+    }
+    child.kill('SIGKILL')
+    throw new Error(`The server did not start: ${command.join(' ')}`)
+  }
+  const statusMiB = (field: 'VmRSS' | 'VmHWM'): number => {
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
+  }
   return {
-    url,
+    url: (await printed(/listening on http:\S+/)).slice('listening on '.length),
     token: '',
-    processId: child.pid ?? 0,
     startedMs,
     printed,
-    residentMiB: () => memoryMiB(child, 'VmRSS'),
-    peakMiB: () => memoryMiB(child, 'VmHWM'),
+    residentMiB: () => statusMiB('VmRSS'),
+    peakMiB: () => statusMiB('VmHWM'),
     // proc_pid_clear_refs(5): 5 sets the peak to what is resident now.
     forgetPeak: () => writeFileSync(`/proc/${child.pid}/clear_refs`, '5'),
-    processorMs: () => processorMs(child),
-    stop: () => stop(child),
+    // proc_pid_stat(5): utime and stime, after the name in parentheses, in hundredths of a second.
+    processorMs: () => {
+      const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8').replace(/^.*\) /, '')
+      const [user, system] = stat.split(' ').slice(11, 13)
+      return (Number(user) + Number(system)) * 10
+    },
+    stop: (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return closed
+    },
   }
-}
-
-async function waitFor(child: ChildProcess, found: () => string | undefined): Promise<string> {
-  for (let waited = 0; waited < 10_000; waited += 1) {
-    const value = found()
-    if (value !== undefined) return value
-    if (child.exitCode !== null || child.signalCode !== null) break
-    await Bun.sleep(1)
-  }
-  child.kill('SIGKILL')
-  throw new Error(`The server did not start: ${child.spawnargs.join(' ')}`)
-}
-
-function memoryMiB({ pid }: ChildProcess, field: 'VmRSS' | 'VmHWM'): number {
-  const [, kibibytes] =
-    new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ??
-    []
-  return Number(kibibytes) / 1024
-}
-
-/**
- * Linux counts in hundredths of a second (proc_pid_stat(5): utime and stime, after the name in
- * parentheses).
- */
-function processorMs({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-  return new Promise((resolve) => {
-    child.on('close', () => resolve())
-    child.kill('SIGTERM')
-  })
 }

@@ -103,8 +103,9 @@ async function startOnCopy(bench: Bench, { path }: Seeded): Promise<BenchServer>
   return {
     ...server,
     stop: async () => {
-      await server.stop()
+      const code = await server.stop()
       rmSync(copy)
+      return code
     },
   }
 }

@@ -37,7 +37,7 @@ export async function measurePostgres(bench: Bench): Promise<readonly PostgresCr
       track_activity_query_size: '16kB',
     },
   })
-  const stops = [() => postgres.dispose()]
+  const stops: (() => Promise<unknown>)[] = [() => postgres.dispose()]
   try {
     let statement = ''
     const createsPerSecond: Record<string, () => Promise<number>> = {}

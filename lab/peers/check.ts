@@ -1,242 +1,138 @@
-// scripts/bun lab/peers/check.ts: holds every contender to the contract, as far as it is
-// measured, over HTTP and on a store of its own. Exit code 1 where one of them misses it.
-import { type ChildProcess, spawn } from 'node:child_process'
+// scripts/bun lab/peers/check.ts: holds every peer to the contract, as far as it is measured, over
+// HTTP and on a store of its own. Exit code 1 if one of them misses it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
-import { type Contender, contenders } from './contenders.ts'
+import { startPostgres } from '../../test/support/postgres.ts'
+import { type Answer, type CallOptions, call } from '../../test/support/service.ts'
+import { type Contender, peers, peerToken } from '../servers.ts'
 
-const token = 'plants_of_the_check'
-const startTimeoutMs = 10_000
-const answerTimeoutMs = 5000
+/** Asks a peer that runs, and throws if its answer is not as it must be. */
+class Asked {
+  readonly #url: string
 
-interface Running {
-  readonly child: ChildProcess
-  readonly url: string
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  /** `expected` is the body, or undefined if there must be none. */
+  async gives(status: number, expected: unknown, method: string, target: string, body?: unknown) {
+    const answer = await this.#ask(method, target, { body: textOf(body), token: peerToken })
+    const text = expected === undefined ? '' : JSON.stringify(expected)
+    if (answer.status !== status || answer.text !== text)
+      throw new Error(`expected ${status} ${text}, got ${answer.status} ${answer.text}`)
+  }
+
+  /** A refusal in the form of the contract. */
+  async refuses(
+    status: number,
+    method: string,
+    target: string,
+    body?: unknown,
+    token: string | null = peerToken,
+  ) {
+    const answer = await this.#ask(method, target, {
+      body: textOf(body),
+      token: token ?? undefined,
+    })
+    const failure = answer.text.startsWith('{') ? JSON.parse(answer.text) : undefined
+    if (answer.status !== status || failure?.error !== status || !failure.message)
+      throw new Error(`expected a refusal with ${status}, got ${answer.status} ${answer.text}`)
+  }
+
+  #ask(method: string, target: string, options: CallOptions): Promise<Answer> {
+    return call(this.#url, method, target, options)
+  }
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: string
+function textOf(body: unknown): string | undefined {
+  return typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined)
 }
 
-/** Each takes a running contender whose store holds what the ones before it have left. */
-const checks: Readonly<Record<string, (url: string) => Promise<void>>> = {
-  create: async (url) => {
-    expectAnswer(await create(url, { id: 7, name: 'Monstera deliciosa', tag: 'indoor' }), 200, {
-      name: 'Monstera deliciosa',
-      tag: 'indoor',
-    })
-    expectAnswer(await create(url, { id: -3, name: 'Bärlauch 🌿', more: true }), 200, {
-      name: 'Bärlauch 🌿',
-    })
-    expectAnswer(await create(url, { id: Number.MAX_SAFE_INTEGER, name: '' }), 200, { name: '' })
+/** Each takes a peer whose store holds what the ones before it have left. */
+const checks: Readonly<Record<string, (peer: Asked) => Promise<void>>> = {
+  create: async (peer) => {
+    const monstera = { name: 'Monstera deliciosa', tag: 'indoor' }
+    await peer.gives(200, monstera, 'POST', '/plants', { id: 7, ...monstera })
+    const wild = { name: 'Bärlauch 🌿' }
+    await peer.gives(200, wild, 'POST', '/plants', { id: -3, ...wild, more: true })
+    const last = { id: Number.MAX_SAFE_INTEGER, name: '' }
+    await peer.gives(200, { name: '' }, 'POST', '/plants', last)
   },
-  duplicate: async (url) => {
-    expectRefusal(await create(url, { id: 7, name: 'other' }), 409)
-  },
-  list: async (url) => {
-    await create(url, { id: 10, name: 'ten' })
+  duplicate: (peer) => peer.refuses(409, 'POST', '/plants', { id: 7, name: 'other' }),
+  list: async (peer) => {
+    await peer.gives(200, { name: 'ten' }, 'POST', '/plants', { id: 10, name: 'ten' })
     const plants = [
       { name: 'Bärlauch 🌿' },
       { name: 'Monstera deliciosa', tag: 'indoor' },
       { name: 'ten' },
       { name: '' },
     ]
-    expectAnswer(await send(url, 'GET', '/plants'), 200, plants)
-    expectAnswer(await send(url, 'GET', '/plants?limit=2'), 200, plants.slice(0, 2))
-    expectAnswer(await send(url, 'GET', '/plants?limit=0'), 200, [])
-    expectAnswer(await send(url, 'GET', '/plants?limit=1000'), 200, plants)
+    await peer.gives(200, plants, 'GET', '/plants')
+    await peer.gives(200, plants.slice(0, 2), 'GET', '/plants?limit=2')
+    await peer.gives(200, [], 'GET', '/plants?limit=0')
+    await peer.gives(200, plants, 'GET', '/plants?limit=1000')
   },
-  delete: async (url) => {
-    const deleted = await send(url, 'DELETE', '/plants/10')
-    if (deleted.status !== 204 || deleted.body !== '')
-      throw new Error(`DELETE /plants/10 answered ${show(deleted)}`)
-    expectRefusal(await send(url, 'DELETE', '/plants/10'), 404)
-    expectAnswer(await send(url, 'GET', '/plants?limit=3'), 200, [
-      { name: 'Bärlauch 🌿' },
-      { name: 'Monstera deliciosa', tag: 'indoor' },
-      { name: '' },
-    ])
+  delete: async (peer) => {
+    await peer.gives(204, undefined, 'DELETE', '/plants/10')
+    await peer.refuses(404, 'DELETE', '/plants/10')
+    const left = [{ name: 'Bärlauch 🌿' }, { name: 'Monstera deliciosa', tag: 'indoor' }]
+    await peer.gives(200, left, 'GET', '/plants?limit=2')
   },
-  'bad token': async (url) => {
-    for (const headers of [{}, { authorization: 'Bearer unknown' }] as Record<string, string>[]) {
-      expectRefusal(await send(url, 'POST', '/plants', '{"id":1,"name":"one"}', headers), 401)
-      expectRefusal(await send(url, 'GET', '/plants', undefined, headers), 401)
-      expectRefusal(await send(url, 'DELETE', '/plants/7', undefined, headers), 401)
+  'bad token': async (peer) => {
+    for (const token of [null, 'unknown']) {
+      await peer.refuses(401, 'POST', '/plants', { id: 1, name: 'one' }, token)
+      await peer.refuses(401, 'GET', '/plants', undefined, token)
+      await peer.refuses(401, 'DELETE', '/plants/7', undefined, token)
     }
   },
-  'bad input': async (url) => {
-    const members = [
-      '"id":"8"',
-      '"id":1.5',
-      '"id":null',
-      '"id":true',
-      '"id":9007199254740993',
-      '"id":1e300',
-    ]
-    const bodies = [
-      '',
-      '{',
-      '[]',
-      'null',
-      '"text"',
-      '{"id":8}',
-      '{"id":8,"name":8}',
-      '{"id":8,"name":"eight","tag":null}',
-    ]
-    for (const body of [...bodies, ...members.map((member) => `{${member},"name":"eight"}`)])
-      expectRefusal(await send(url, 'POST', '/plants', body), 400)
+  'bad input': async (peer) => {
+    const ids = ['"8"', '1.5', 'null', 'true', '9007199254740993', '1e300']
+    const bodies = ['', '{', '[]', 'null', '"text"', '{"id":8}', '{"id":8,"name":8}']
+    const tagged = '{"id":8,"name":"eight","tag":null}'
+    for (const body of [...bodies, tagged, ...ids.map((id) => `{"id":${id},"name":"eight"}`)])
+      await peer.refuses(400, 'POST', '/plants', body)
     for (const limit of ['', '-1', '1.5', 'ten', '2147483648'])
-      expectRefusal(await send(url, 'GET', `/plants?limit=${limit}`), 400)
+      await peer.refuses(400, 'GET', `/plants?limit=${limit}`)
     for (const id of ['ten', '1.5', '9007199254740993'])
-      expectRefusal(await send(url, 'DELETE', `/plants/${id}`), 400)
+      await peer.refuses(400, 'DELETE', `/plants/${id}`)
   },
 }
 
-/**
- * Kills the contender as soon as it has acknowledged a create, and starts it again on the same
- * store.
- */
-async function killAfterCreate(
-  contender: Contender,
-  store: string,
-  { child, url }: Running,
-): Promise<Running> {
-  expectAnswer(await create(url, { id: 11, name: 'eleven' }), 200, { name: 'eleven' })
-  await end(child, 'SIGKILL')
-  return await start(contender, store)
-}
-
-async function checkStop({ child }: Running): Promise<void> {
-  const code = await end(child, 'SIGTERM')
-  if (code !== 0) throw new Error(`SIGTERM: exit code ${code}`)
-}
-
-async function send(
-  url: string,
-  method: string,
-  path: string,
-  body?: string,
-  headers: Record<string, string> = { authorization: `Bearer ${token}` },
-): Promise<Answer> {
-  const response = await fetch(url + path, {
-    method,
-    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    body: body ?? null,
-    signal: AbortSignal.timeout(answerTimeoutMs),
-  })
-  return { status: response.status, body: await response.text() }
-}
-
-function create(url: string, plant: object): Promise<Answer> {
-  return send(url, 'POST', '/plants', JSON.stringify(plant))
-}
-
-function expectAnswer(answer: Answer, status: number, body: unknown): void {
-  if (answer.status !== status || answer.body !== JSON.stringify(body))
-    throw new Error(`expected ${status} ${JSON.stringify(body)}, got ${show(answer)}`)
-}
-
-function expectRefusal(answer: Answer, status: number): void {
-  const failure = answer.body.startsWith('{') ? JSON.parse(answer.body) : undefined
-  const formed =
-    failure?.error === status && typeof failure.message === 'string' && failure.message !== ''
-  if (answer.status !== status || !formed)
-    throw new Error(`expected a refusal with ${status}, got ${show(answer)}`)
-}
-
-function show({ status, body }: Answer): string {
-  return `${status} ${body.slice(0, 200)}`
-}
-
-async function start({ command, args, environment }: Contender, store: string): Promise<Running> {
-  const child = spawn(command, args, {
-    env: { ...process.env, ...environment, PORT: '0', STORE: store, TOKEN: token },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  try {
-    return { child, url: await address(child) }
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw error
-  }
-}
-
-function address(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const fail = (): void => reject(new Error('it did not start'))
-    const timer = setTimeout(fail, startTimeoutMs)
-    child.on('error', reject)
-    child.on('close', fail)
-    let output = ''
-    child.stdout?.on('data', (data) => {
-      output += data
-      const [, url] = /^listening on (http:\S+)\n/m.exec(output) ?? []
-      if (url === undefined) return
-      clearTimeout(timer)
-      resolve(url)
-    })
-  })
-}
-
-/** Ends a process, if need be by force, and gives its exit code. */
-function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode)
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => child.kill('SIGKILL'), startTimeoutMs)
-    child.on('close', (code) => {
-      clearTimeout(timer)
-      resolve(code)
-    })
-    child.kill(signal)
-  })
-}
-
-/** Gives what a contender misses, in one sentence for each check. */
+/** What a peer misses, in one sentence for each check. */
 async function misses(contender: Contender, store: string): Promise<string[]> {
   const found: string[] = []
   const attempt = async (name: string, check: () => Promise<void>): Promise<void> => {
     await check().catch((error: Error) => void found.push(`${name}: ${error.message}`))
   }
-  let running = await start(contender, store)
-  try {
-    for (const [name, check] of Object.entries(checks))
-      await attempt(name, () => check(running.url))
-    await attempt('kill -9', async () => {
-      running = await killAfterCreate(contender, store, running)
-      expectRefusal(await create(running.url, { id: 11, name: 'other' }), 409)
-    })
-    await attempt('stop', () => checkStop(running))
-  } finally {
-    await end(running.child, 'SIGKILL')
-  }
-  return found
-}
-
-async function newStore(
-  folder: string,
-  postgres: PostgresServer,
-  number: number,
-  kind: Contender['store'],
-): Promise<string> {
-  return kind === 'sqlite'
-    ? join(folder, `${number}.db`)
-    : await postgres.createDatabase(`check_${number}`)
+  let server = await contender.start(store)
+  for (const [name, check] of Object.entries(checks))
+    await attempt(name, () => check(new Asked(server.url)))
+  await attempt('kill -9', async () => {
+    const eleven = { id: 11, name: 'eleven' }
+    await new Asked(server.url).gives(200, { name: 'eleven' }, 'POST', '/plants', eleven)
+    await server.stop('SIGKILL')
+    server = await contender.start(store)
+    await new Asked(server.url).refuses(409, 'POST', '/plants', eleven)
+  })
+  const timer = setTimeout(() => void server.stop('SIGKILL'), 10_000)
+  const code = await server.stop()
+  clearTimeout(timer)
+  return code === 0 ? found : [...found, `stop: exit code ${code} after SIGTERM`]
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'plants-peers-'))
 const postgres = await startPostgres()
 let failed = 0
 try {
-  for (const [number, contender] of contenders.entries()) {
-    const store = await newStore(folder, postgres, number, contender.store)
-    const missed = await misses(contender, store).catch((error: Error) => [error.message])
+  if (peers.length === 0) throw new Error('npm ci --prefix lab installs the peers')
+  for (const [number, peer] of peers.entries()) {
+    const isFile = peer.store === 'sqlite'
+    const store = isFile ? join(folder, `${number}.db`) : postgres.createDatabase(`peer_${number}`)
+    const missed = await misses(peer, await store).catch((error: Error) => [error.message])
     if (missed.length > 0) failed += 1
-    console.log(
-      `${missed.length === 0 ? 'ok  ' : 'FAIL'} ${contender.name}${missed.map((miss) => `\n     ${miss}`).join('')}`,
-    )
+    const lines = missed.map((miss) => `\n     ${miss}`)
+    console.log(`${missed.length === 0 ? 'ok  ' : 'FAIL'} ${peer.name}${lines.join('')}`)
   }
 } finally {
   await postgres.dispose()

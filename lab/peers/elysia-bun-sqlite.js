@@ -1,37 +1,12 @@
 // Elysia with bun:sqlite on Bun: cached statements, its own schemas for what comes in, the token in
 // a derive. Start: bun elysia-bun-sqlite.js
 import { Database } from 'bun:sqlite'
-import { hash } from 'node:crypto'
 import { Elysia, t } from 'elysia'
+import { tokenHash, withoutEmptyTag } from './contract.js'
+import { prepareStore } from './sqlite.js'
 
-const database = openStore(process.env.STORE)
-const statements = {
-  findAccount: database.query('select account from tokens where hash = ?'),
-  createPlant: database.query(
-    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
-  ),
-  // SQLite takes a negative limit as none.
-  listPlants: database.query('select name, tag from plants where account = ? order by id limit ?'),
-  deletePlant: database.query('delete from plants where account = ? and id = ?'),
-}
-
-function openStore(path) {
-  const opened = new Database(path, { create: true })
-  opened.run('pragma journal_mode = wal')
-  opened.run('pragma synchronous = full')
-  opened.run(`
-    create table if not exists plants (
-      account text not null, id integer not null, name text not null, tag text, primary key (account, id)
-    ) strict, without rowid`)
-  opened.run(
-    'create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid',
-  )
-  const insertToken = opened.query(
-    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
-  )
-  insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
-  return opened
-}
+const database = new Database(process.env.STORE, { create: true })
+const statements = prepareStore(database)
 
 const safeIds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
 // A t.Integer would take an id in quotes too, which paths and queries need and bodies must not have.
@@ -51,8 +26,8 @@ const app = new Elysia()
     return refuse(status, found, `The request was refused: ${code}.`)
   })
   .derive(({ headers: { authorization }, status }) => {
-    const token = bearerToken(authorization)
-    const found = token && statements.findAccount.get(hash('sha256', token, 'buffer'))
+    const hash = tokenHash(authorization)
+    const found = hash && statements.findAccount.get(hash)
     return found
       ? { account: found.account }
       : refuse(status, 401, 'The token is missing or unknown.')
@@ -84,14 +59,6 @@ const app = new Elysia()
     { params: plantPath },
   )
   .listen({ hostname: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
-
-function bearerToken(header) {
-  return header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined
-}
-
-function withoutEmptyTag({ name, tag }) {
-  return tag === null ? { name } : { name, tag }
-}
 
 function refuse(status, code, message) {
   return status(code, { error: code, message })

@@ -1,15 +1,22 @@
-// Fastify with pg on Node: as fastify-better-sqlite3.js, with named statements on a pool of
-// connections to PostgreSQL, one statement for the token and one for the operation.
-import { hash } from 'node:crypto'
-import { Ajv } from 'ajv'
-import { fastify } from 'fastify'
+// Fastify with pg on Node: named statements on a pool of connections to PostgreSQL, one statement
+// for the token and one for the operation. Start: node fastify-pg.js
 import pg from 'pg'
+import { hashOf, tokenHash, withoutEmptyTag } from './contract.js'
+import { createSchema, deleteSchema, listen, listSchema, newApp, refuse } from './fastify.js'
 
-const poolSize = Number(process.env.POOL_SIZE ?? 10)
 const tokenCacheMs = Number(process.env.TOKEN_CACHE_MS ?? 0)
 
-const pool = new pg.Pool({ connectionString: process.env.STORE, max: poolSize })
+const pool = new pg.Pool({ connectionString: process.env.STORE, max: 10 })
 pool.on('error', (error) => console.error(error.message))
+await pool.query(`
+  create table if not exists plants (
+    account text not null, id bigint not null, name text not null, tag text, primary key (account, id)
+  );
+  create table if not exists tokens (hash bytea not null primary key, account text not null)`)
+await pool.query(
+  `insert into tokens (hash, account) values ($1, 'default') on conflict do nothing`,
+  [hashOf(process.env.TOKEN)],
+)
 
 const statements = {
   findAccount: 'select account from tokens where hash = $1',
@@ -25,69 +32,25 @@ function run(name, values) {
   return pool.query({ name, text: statements[name], values })
 }
 
-async function prepareStore() {
-  await pool.query(`
-    create table if not exists plants (
-      account text not null, id bigint not null, name text not null, tag text, primary key (account, id)
-    );
-    create table if not exists tokens (hash bytea not null primary key, account text not null)`)
-  await pool.query(
-    `insert into tokens (hash, account) values ($1, 'default') on conflict do nothing`,
-    [hash('sha256', process.env.TOKEN, 'buffer')],
-  )
-}
+const app = newApp()
+const knownAccounts = new Map()
 
-const id = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
-const plant = {
-  type: 'object',
-  required: ['name'],
-  properties: { name: { type: 'string' }, tag: { type: 'string' } },
-}
-const newPlant = { ...plant, required: ['id', 'name'], properties: { id, ...plant.properties } }
-const failure = {
-  type: 'object',
-  required: ['error', 'message'],
-  properties: { error: { type: 'integer' }, message: { type: 'string' } },
-}
-const limit = { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 }
-
-const createSchema = { body: newPlant, response: { 200: plant, '4xx': failure } }
-const listSchema = {
-  querystring: { type: 'object', properties: { limit } },
-  response: { 200: { type: 'array', items: plant }, '4xx': failure },
-}
-const deleteSchema = {
-  params: { type: 'object', required: ['id'], properties: { id } },
-  response: { 204: { type: 'null' }, '4xx': failure },
-}
-
-const app = fastify()
-
-// Numbers in a path and in a query come as text, those in a body do not.
-const strict = new Ajv({ coerceTypes: false })
-const coercing = new Ajv({ coerceTypes: true })
-app.setValidatorCompiler(({ schema, httpPart }) =>
-  (httpPart === 'body' ? strict : coercing).compile(schema),
-)
-
-app.decorateRequest('account', '')
 app.addHook('onRequest', async (request, reply) => {
-  const token = bearerToken(request.headers.authorization)
-  const account = token && (await findAccount(hash('sha256', token, 'hex')))
+  const hash = tokenHash(request.headers.authorization)
+  const account = hash && (await findAccount(hash))
   if (!account) return refuse(reply, 401, 'The token is missing or unknown.')
   request.account = account
 })
 
-const knownAccounts = new Map()
-
-/** The account of a token, asked for at every request where TOKEN_CACHE_MS is 0. */
-async function findAccount(hexHash) {
-  const known = knownAccounts.get(hexHash)
+/** The account of a token, asked for at every request if TOKEN_CACHE_MS is 0. */
+async function findAccount(hash) {
+  const key = hash.toString('hex')
+  const known = knownAccounts.get(key)
   if (known && known.untilMs > Date.now()) return known.account
-  const { rows } = await run('findAccount', [Buffer.from(hexHash, 'hex')])
+  const { rows } = await run('findAccount', [hash])
   const account = rows[0]?.account
   if (account && tokenCacheMs > 0)
-    knownAccounts.set(hexHash, { account, untilMs: Date.now() + tokenCacheMs })
+    knownAccounts.set(key, { account, untilMs: Date.now() + tokenCacheMs })
   return account
 }
 
@@ -114,28 +77,8 @@ app.delete('/plants/:id', { schema: deleteSchema }, async ({ account, params }, 
     : reply.code(204).send()
 })
 
-app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing here.'))
-app.setErrorHandler((error, _request, reply) =>
-  refuse(reply, error.statusCode ?? 500, error.message),
-)
-
-function bearerToken(header) {
-  return header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined
-}
-
-function withoutEmptyTag({ name, tag }) {
-  return tag === null ? { name } : { name, tag }
-}
-
-function refuse(reply, status, message) {
-  return reply.code(status).send({ error: status, message })
-}
-
-await prepareStore()
 process.on('SIGTERM', async () => {
   await app.close()
   await pool.end()
 })
-console.log(
-  `listening on ${await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })}`,
-)
+await listen(app)

@@ -1,41 +1,16 @@
 // Hono with bun:sqlite on Bun: cached statements, the bearer middleware and the Zod validator of its
 // documentation. Start: bun hono-bun-sqlite.js
 import { Database } from 'bun:sqlite'
-import { hash } from 'node:crypto'
 import { zValidator } from '@hono/zod-validator'
 import { Hono } from 'hono'
 import { bearerAuth } from 'hono/bearer-auth'
 import { HTTPException } from 'hono/http-exception'
 import { z } from 'zod'
+import { hashOf, withoutEmptyTag } from './contract.js'
+import { prepareStore } from './sqlite.js'
 
-const database = openStore(process.env.STORE)
-const statements = {
-  findAccount: database.query('select account from tokens where hash = ?'),
-  createPlant: database.query(
-    'insert into plants (account, id, name, tag) values (?, ?, ?, ?) on conflict do nothing',
-  ),
-  // SQLite takes a negative limit as none.
-  listPlants: database.query('select name, tag from plants where account = ? order by id limit ?'),
-  deletePlant: database.query('delete from plants where account = ? and id = ?'),
-}
-
-function openStore(path) {
-  const opened = new Database(path, { create: true })
-  opened.run('pragma journal_mode = wal')
-  opened.run('pragma synchronous = full')
-  opened.run(`
-    create table if not exists plants (
-      account text not null, id integer not null, name text not null, tag text, primary key (account, id)
-    ) strict, without rowid`)
-  opened.run(
-    'create table if not exists tokens (hash blob not null primary key, account text not null) strict, without rowid',
-  )
-  const insertToken = opened.query(
-    `insert into tokens (hash, account) values (?, 'default') on conflict do nothing`,
-  )
-  insertToken.run(hash('sha256', process.env.TOKEN, 'buffer'))
-  return opened
-}
+const database = new Database(process.env.STORE, { create: true })
+const statements = prepareStore(database)
 
 const newPlant = z.object({ id: z.int(), name: z.string(), tag: z.string().optional() })
 const listQuery = z.object({
@@ -67,7 +42,7 @@ const unauthorized = { message: { error: 401, message: 'The token is missing or 
 app.use(
   bearerAuth({
     verifyToken: (token, context) => {
-      const found = statements.findAccount.get(hash('sha256', token, 'buffer'))
+      const found = statements.findAccount.get(hashOf(token))
       context.set('account', found?.account)
       return found !== null
     },
@@ -104,10 +79,6 @@ app.onError((error, context) => {
   if (!(error instanceof HTTPException)) return refuse(context, 500, 'The server failed.')
   return error.res ?? refuse(context, error.status, error.message)
 })
-
-function withoutEmptyTag({ name, tag }) {
-  return tag === null ? { name } : { name, tag }
-}
 
 function refuse(context, status, message) {
   return context.json({ error: status, message }, status)
