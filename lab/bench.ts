@@ -31,6 +31,19 @@ export class Bench {
     process.exitCode = 1
   }
 
+  /** Each of the items once in each round; says on a terminal which it is. */
+  *turns<Item extends { readonly contender: string }>(
+    what: string,
+    rounds: number,
+    items: readonly Item[],
+  ): Generator<Item & { readonly round: number }> {
+    for (let round = 0; round < rounds; round += 1)
+      for (const item of rotated(items, round)) {
+        this.tell(`${what}, round ${round + 1} of ${rounds}: ${item.contender}`)
+        yield { ...item, round }
+      }
+  }
+
   /** The path of a store that is not there yet. */
   newStore(): string {
     this.#stores += 1
@@ -103,10 +116,12 @@ export async function seed({ url, token }: BenchServer): Promise<number> {
 }
 
 /**
- * Another goes first in each round, and in every second one the order is the other way round:
- * nobody always follows the same one.
+ * Another goes first in each round, and in every second one the order is the other way round: none
+ * always follows the same one.
  */
 export function rotated<Item>(items: readonly Item[], round: number): readonly Item[] {
-  const order = items.map((_, index) => items[(index + round) % items.length] as Item)
-  return round % 2 === 0 ? order : order.reverse()
+  return items.map((_, index) => {
+    const place = round % 2 === 0 ? round + index : round - index
+    return items.at(place % items.length) as Item
+  })
 }

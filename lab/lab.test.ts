@@ -1,6 +1,7 @@
 // What the benchmark asks, and whether its numbers can be trusted.
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { rotated } from './bench.ts'
 import type { Order, Outcome } from './openLoop.ts'
 import type { Results } from './parts.ts'
 import {
@@ -60,6 +61,13 @@ describe('a workload', () => {
       delete: 100,
     })
   })
+})
+
+test('every round begins with another contender, and none always follows the same one', () => {
+  const names = ['a', 'b', 'c']
+  const orders = [0, 1, 2, 3].map((round) => rotated(names, round).join(''))
+  expect(orders).toEqual(['abc', 'bac', 'cab', 'acb'])
+  expect([0, 1].map((round) => rotated(['a', 'b'], round).join(''))).toEqual(['ab', 'ba'])
 })
 
 describe('the generator of a constant rate', () => {

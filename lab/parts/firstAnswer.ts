@@ -1,5 +1,5 @@
 // How soon a start answers its first list of 20, and what the process holds in memory then.
-import { type Bench, rotated } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import { seedStore } from '../seed.ts'
 import { type BenchServer, ceiling, service, sqlitePeers, startService } from '../servers.ts'
 import { median } from '../statistics.ts'
@@ -18,37 +18,32 @@ export interface FirstAnswer {
 }
 
 export async function measureFirstAnswers(bench: Bench): Promise<readonly FirstAnswer[]> {
-  const results: FirstAnswer[] = []
   const cases = await casesOf(bench)
-  const rows = cases.map(({ contender, plants }) => ({
-    contender,
-    plants,
-    firstAnswerMs: [] as number[],
-    idleMiB: [] as number[],
-  }))
-  for (let round = 0; round < rounds; round += 1) {
-    for (const index of rotated([...cases.keys()], round)) {
-      const { contender, start } = cases[index] as Case
-      bench.tell(`start ${round + 1} of ${rounds}: ${contender}`)
-      const server = await start()
-      try {
-        rows[index]?.firstAnswerMs.push(await firstAnswerMs(server))
-        await Bun.sleep(idleAfterMs)
-        rows[index]?.idleMiB.push(server.residentMiB())
-      } finally {
-        await server.stop()
-      }
+  for (const { start, answersMs, idleMiB } of bench.turns('start', rounds, cases)) {
+    const server = await start()
+    try {
+      answersMs.push(await firstAnswerMs(server))
+      await Bun.sleep(idleAfterMs)
+      idleMiB.push(server.residentMiB())
+    } finally {
+      await server.stop()
     }
   }
-  for (const { contender, plants, firstAnswerMs: answers, idleMiB } of rows)
-    results.push({ contender, plants, firstAnswerMs: median(answers), idleMiB: median(idleMiB) })
-  return results
+  return cases.map(({ contender, plants, answersMs, idleMiB }) => ({
+    contender,
+    plants,
+    firstAnswerMs: median(answersMs),
+    idleMiB: median(idleMiB),
+  }))
 }
 
 interface Case {
   readonly contender: string
   readonly plants: number
   readonly start: () => Promise<BenchServer>
+  /** What was measured, in each round. */
+  readonly answersMs: number[]
+  readonly idleMiB: number[]
 }
 
 /**
@@ -63,11 +58,14 @@ async function casesOf(bench: Bench): Promise<readonly Case[]> {
       contender: service.name,
       plants,
       start: async () => ({ ...(await startService(`sqlite:${path}`)), token }),
+      answersMs: [],
+      idleMiB: [],
     }
   }
   const others = [ceiling, ...sqlitePeers].map((contender): Case => {
     const path = bench.newStore()
-    return { contender: contender.name, plants: 0, start: () => contender.start(path) }
+    const start = (): Promise<BenchServer> => contender.start(path)
+    return { contender: contender.name, plants: 0, start, answersMs: [], idleMiB: [] }
   })
   return [await ofService(0), await ofService(manyPlants), ...others]
 }

@@ -1,6 +1,6 @@
 // How long clients wait that do not wait for one another: the mix at constant rates, up to where
 // each contender no longer keeps up.
-import { type Bench, rotated } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import { type Outcome, openLoop } from '../openLoop.ts'
 import { type BenchServer, service, sqlitePeers } from '../servers.ts'
 import { mix } from '../workloads.ts'
@@ -31,16 +31,13 @@ export function measureLatency(bench: Bench): Promise<readonly Latency[]> {
     const results: Latency[] = []
     const behind = new Map<string, number>()
     for (const ratePerSecond of ratesPerSecond) {
-      for (let round = 0; round < rounds; round += 1) {
-        for (const { contender, server } of rotated(servers, round)) {
-          if (behind.has(contender)) continue
-          bench.tell(
-            `${ratePerSecond} requests per second, round ${round + 1} of ${rounds}: ${contender}`,
-          )
-          const { answeredPerSecond, ...outcome } = await measure(bench, server, ratePerSecond)
-          if (answeredPerSecond < ratePerSecond * keptUp) behind.set(contender, ratePerSecond)
-          else results.push({ ...outcome, contender, ratePerSecond, round })
-        }
+      const keeping = servers.filter(({ contender }) => !behind.has(contender))
+      for (const turn of bench.turns(`${ratePerSecond} requests per second`, rounds, keeping)) {
+        const { contender, round, server } = turn
+        if (behind.has(contender)) continue
+        const { answeredPerSecond, ...outcome } = await measure(bench, server, ratePerSecond)
+        if (answeredPerSecond < ratePerSecond * keptUp) behind.set(contender, ratePerSecond)
+        else results.push({ ...outcome, contender, ratePerSecond, round })
       }
     }
     // A rate that one round did not keep up with says nothing in the others either.

@@ -5,7 +5,7 @@ import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 import { prepare } from '../../test/support/stores.ts'
-import { type Bench, rotated, seed } from '../bench.ts'
+import { type Bench, seed } from '../bench.ts'
 import { runPinned, serverCore } from '../programs.ts'
 import { peers, postgresService } from '../servers.ts'
 import { baseStride, creates, seededPlant } from '../workloads.ts'
@@ -40,7 +40,7 @@ export async function measurePostgres(bench: Bench): Promise<readonly PostgresCr
   const stops: (() => Promise<unknown>)[] = [() => postgres.dispose()]
   try {
     let statement = ''
-    const createsPerSecond: Record<string, () => Promise<number>> = {}
+    const measured: { contender: string; createsPerSecond: () => Promise<number> }[] = []
     const onPostgres = peers.filter(({ store }) => store === 'postgres')
     for (const [number, contender] of [postgresService, ...onPostgres].entries()) {
       const url = await postgres.createDatabase(`bench_${number}`)
@@ -51,11 +51,12 @@ export async function measurePostgres(bench: Bench): Promise<readonly PostgresCr
       // The last that the service has sent is a create.
       if (contender === postgresService) statement = await lastCreate(postgres)
       const named = { contender: contender.name, server }
-      createsPerSecond[contender.name] = async () => {
+      const createsPerSecond = async (): Promise<number> => {
         const plan = { workloads: [creates], seconds }
-        const [measured] = await measureAll(bench, named, plan, connections)
-        return measured?.requestsPerSecond ?? Number.NaN
+        const [found] = await measureAll(bench, named, plan, connections)
+        return found?.requestsPerSecond ?? Number.NaN
       }
+      measured.push({ contender: contender.name, createsPerSecond })
     }
     // pgbench comes with PostgreSQL's own packages, or is not there.
     const [program] = globSync(['/usr/lib/postgresql/*/bin/pgbench', '/usr/bin/pgbench'])
@@ -65,10 +66,10 @@ export async function measurePostgres(bench: Bench): Promise<readonly PostgresCr
       const url = await postgres.createDatabase('bench_pgbench')
       await prepare(url)
       for (const { plants, clients } of pgbenchForms) {
-        const name = `pgbench, ${clients} ${clients === 1 ? 'client' : 'clients'}, ${plants} ${plants === 1 ? 'plant' : 'plants'} a statement`
+        const contender = `pgbench, ${clients} ${clients === 1 ? 'client' : 'clients'}, ${plants} ${plants === 1 ? 'plant' : 'plants'} a statement`
         const script = join(bench.folder, `pgbench-${plants}-${clients}.sql`)
         writeFileSync(script, pgbenchScript(statement, plants, clients))
-        createsPerSecond[name] = async () => {
+        const createsPerSecond = async (): Promise<number> => {
           const options = ['-n', '-M', 'prepared', '-c', `${clients}`, '-T', `${seconds}`]
           const from = ['-D', `base=${bench.newBase()}`, '-f', script, url]
           const output = await runPinned([program, ...options, ...from], serverCore)
@@ -76,15 +77,16 @@ export async function measurePostgres(bench: Bench): Promise<readonly PostgresCr
           if (transactions === undefined) throw new Error(`pgbench told no rate:\n${output}`)
           return Number(transactions) * plants
         }
+        measured.push({ contender, createsPerSecond })
       }
     }
     const results: PostgresCreates[] = []
-    for (let round = 0; round < rounds; round += 1) {
-      for (const [contender, measured] of rotated(Object.entries(createsPerSecond), round)) {
-        bench.tell(`on PostgreSQL, round ${round + 1} of ${rounds}: ${contender}`)
-        results.push({ contender, round, requestsPerSecond: await measured() })
-      }
-    }
+    for (const { contender, round, createsPerSecond } of bench.turns(
+      'PostgreSQL',
+      rounds,
+      measured,
+    ))
+      results.push({ contender, round, requestsPerSecond: await createsPerSecond() })
     return results
   } finally {
     for (const stop of stops) await stop()

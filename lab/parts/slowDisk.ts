@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Bench, rotated } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import { type Outcome, openLoop, type Stream } from '../openLoop.ts'
 import { type BenchServer, type Environment, service, sqlitePeers } from '../servers.ts'
 import { median } from '../statistics.ts'
@@ -41,13 +41,10 @@ export async function measureSlowDisk(bench: Bench): Promise<SlowDisk> {
           throw new Error(`${contender} did not wait for the slow sync`)
       }
       const results: Throughput[] = []
-      for (let round = 0; round < rounds; round += 1) {
-        for (const named of rotated(servers, round)) {
-          const { contender } = named
-          bench.tell(`a sync of ${syncMs} ms, round ${round + 1} of ${rounds}: ${contender}`)
-          for (const one of await measureAll(bench, named, plan, connections))
-            results.push({ contender, connections, round, ...one })
-        }
+      for (const turn of bench.turns(`a sync of ${syncMs} ms`, rounds, servers)) {
+        const { contender, round } = turn
+        for (const one of await measureAll(bench, turn, plan, connections))
+          results.push({ contender, connections, round, ...one })
       }
       return results
     },

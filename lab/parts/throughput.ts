@@ -1,7 +1,7 @@
 // How much each contender does: every workload, over a range of connections, in alternating order;
 // beside them the store alone, without HTTP.
 import { fileURLToPath } from 'node:url'
-import { type Bench, type NamedServer, rotated } from '../bench.ts'
+import type { Bench, NamedServer } from '../bench.ts'
 import { runPinned, serverCore } from '../programs.ts'
 import { type BenchServer, type Contender, ceiling, service, sqlitePeers } from '../servers.ts'
 import type { StorageOrder, StorageResult } from '../storage.ts'
@@ -71,18 +71,15 @@ export function measureThroughput(
   return bench.withServers(plan.contenders, async (servers) => {
     const results: Throughput[] = []
     for (const connections of plan.connections) {
+      const contenders = [...servers, { contender: storageName, server: undefined }]
       const rounds = plan.rounds(connections)
-      for (let round = 0; round < rounds; round += 1) {
-        const told = `${connections} connections, round ${round + 1} of ${rounds}`
-        for (const named of rotated(servers, round)) {
-          const { contender } = named
-          bench.tell(`${told}: ${contender}`)
-          for (const one of await measureAll(bench, named, plan, connections))
-            results.push({ contender, connections, round, ...one })
-        }
-        bench.tell(`${told}: ${storageName}`)
-        for (const one of await storage(plan, connections))
-          results.push({ contender: storageName, connections, round, ...one })
+      for (const turn of bench.turns(`${connections} connections`, rounds, contenders)) {
+        const { contender, round, server } = turn
+        const measured =
+          server === undefined
+            ? await storage(plan, connections)
+            : await measureAll(bench, { contender, server }, plan, connections)
+        for (const one of measured) results.push({ contender, connections, round, ...one })
       }
     }
     return results
