@@ -1,14 +1,13 @@
 // The log: what its lines say, when they are written, and what happens if nobody reads them.
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, openSync, readFileSync, readSync, rmSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Log, openLog, printable } from '../src/log.ts'
 import { ManualClock, until } from './support/clock.ts'
-import { temporaryFolder } from './support/service.ts'
+import { folderMaker } from './support/service.ts'
 
-const folder = temporaryFolder()
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderMaker()
 
 const entry = {
   startedMs: 0,
@@ -22,7 +21,7 @@ const ending = { bytes: 2, complete: true }
 
 /** What the log writes of `write`, at noon. */
 async function logged(terminal: boolean, write: (log: Log) => void): Promise<string> {
-  const path = join(folder, 'log')
+  const path = join(folder(), 'log')
   const descriptor = openSync(path, 'w')
   const log = openLog({ descriptor, terminal }, new ManualClock())
   write(log)
@@ -107,7 +106,7 @@ describe('the log', () => {
   })
 
   test('writes lines that come within 20 ms at once', async () => {
-    const path = join(folder, 'gathered')
+    const path = join(folder(), 'log')
     const descriptor = openSync(path, 'w')
     const clock = new ManualClock()
     const log = openLog({ descriptor, terminal: false }, clock)
@@ -124,16 +123,16 @@ describe('the log', () => {
 })
 
 /**
- * A log that writes to a pipe, which takes little until it is read. The pipe stays open: a write may
- * be under way when its test ends, and must not meet a file that has its descriptor next.
+ * A log that writes to a pipe, which takes little until it is read. The pipe stays open: a write
+ * may be under way when its test ends, and must not meet another file under its descriptor.
  */
-function pipedLog(name: string): {
+function pipedLog(): {
   readonly log: Log
   readonly clock: ManualClock
   /** Takes what the pipe holds. */
   readonly read: () => string
 } {
-  const path = join(folder, name)
+  const path = join(folder(), 'pipe')
   execFileSync('mkfifo', [path])
   const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
   const clock = new ManualClock()
@@ -156,7 +155,7 @@ const long = 'x'.repeat(100_000)
 
 describe('a log whose reader is behind', () => {
   test('flushes all that waits, also while an earlier write is not done', async () => {
-    const { log, clock, read } = pipedLog('slow')
+    const { log, clock, read } = pipedLog()
     /** Whether the log waits before it tries to write again. */
     const isFull = (): boolean => clock.delaysMs.includes(50)
     log.note(long)
@@ -177,7 +176,7 @@ describe('a log whose reader is behind', () => {
   })
 
   test('flushes for a second at most', async () => {
-    const { log, clock } = pipedLog('stalled')
+    const { log, clock } = pipedLog()
     log.note(long)
     let flushed = false
     void log.flush().then(() => {
@@ -190,7 +189,7 @@ describe('a log whose reader is behind', () => {
   })
 
   test('drops and counts lines rather than fill memory', async () => {
-    const { log, clock, read } = pipedLog('full')
+    const { log, clock, read } = pipedLog()
     for (let line = 0; line < 200; line += 1) log.note(long)
     let text = ''
     await until('the count of dropped lines', async () => {

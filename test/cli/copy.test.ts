@@ -1,3 +1,4 @@
+// `plants copy`: all that it moves, interruptions, refusals, and how it shows its progress.
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { symlinkSync } from 'node:fs'

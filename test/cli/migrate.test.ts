@@ -1,3 +1,4 @@
+// `plants migrate` on empty, prepared and foreign databases.
 import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -92,7 +93,7 @@ describe('plants migrate', () => {
     ).toEqual([])
   })
 
-  test('says so where a table has not the right columns, as serve does', async () => {
+  test('says so if a table does not have the right columns, as serve does', async () => {
     const url = await newDatabase()
     await (await sharedPostgres()).sql(
       'set role plants; create table plants_schema (version bigint not null primary key); create table plants (x int)',

@@ -134,7 +134,7 @@ describe('plants token list', () => {
     )
   })
 
-  test('shows one account where it is named, and says so where there is none', async () => {
+  test('shows one account if it is named, and says so if there is no token', async () => {
     const home = folder()
     await tokenFor('a', home)
     await tokenFor('b', home)

@@ -1,3 +1,4 @@
+// Who may ask what: tokens that are missing, refused or valid, and what is checked before what.
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../src/stores/open.ts'
 import { exchange } from '../support/rawSocket.ts'

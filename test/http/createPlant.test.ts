@@ -1,3 +1,4 @@
+// POST /plants: what is taken, what is refused and how, and retries with Idempotency-Key.
 import { describe, expect, test } from 'bun:test'
 import { type TestService, withService } from '../support/service.ts'
 

@@ -1,3 +1,4 @@
+// DELETE /plants/{id}: what it answers, and which ids it knows.
 import { describe, expect, test } from 'bun:test'
 import { exchange } from '../support/rawSocket.ts'
 import { withService } from '../support/service.ts'

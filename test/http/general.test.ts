@@ -1,3 +1,4 @@
+// What holds for every path: methods, Host, headers, the log, pipelining, and the public pages.
 import { describe, expect, test } from 'bun:test'
 import { nothingDone } from '../../src/stores/failures.ts'
 import { until } from '../support/clock.ts'

@@ -1,3 +1,4 @@
+// GET /plants: order, limit, paging, and lists that are longer than one snapshot.
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { until } from '../support/clock.ts'
@@ -25,7 +26,7 @@ function names({ json }: Answer): string[] {
   return (json as { name: string }[]).map(({ name }) => name)
 }
 
-/** The target of the link to the next page, where there is one. */
+/** The target of the link to the next page, if there is one. */
 function nextTarget({ headers }: Answer): string | undefined {
   return /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
 }
@@ -35,7 +36,7 @@ function range(from: number, to: number): number[] {
 }
 
 describe('GET /plants', () => {
-  test('answers 200 and [] where there is none', () =>
+  test('answers 200 and [] if there is none', () =>
     withService(async (service) => {
       const answer = await service.call('GET', '/plants', { token: await service.tokenFor('a') })
       expect(answer.status).toBe(200)
@@ -100,7 +101,7 @@ describe('GET /plants', () => {
 })
 
 describe('limit', () => {
-  test('gives exactly the first n, all where there are fewer, none for 0', () =>
+  test('gives exactly the first n, all if there are fewer, none for 0', () =>
     withService(async (service) => {
       const token = await service.tokenFor('a')
       await plant(service, token, range(1, 5))
@@ -322,7 +323,7 @@ describe('a long list with a limit, while others write', () => {
           const seen: string[] = []
           let target: string | undefined = '/plants?limit=1500'
           while (target !== undefined) {
-            // Where the limit would be exceeded the list breaks off, and the client asks again.
+            // If the limit would be exceeded the list breaks off, and the client asks again.
             const answer: Answer | undefined = await service
               .call('GET', target, { token })
               .catch(() => undefined)

@@ -1,3 +1,4 @@
+// Long work takes turns: how much of it one turn of the event loop does.
 import { describe, expect, test } from 'bun:test'
 import { Pace } from '../../src/http/pace.ts'
 

@@ -53,7 +53,7 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
   }
 
   test.each(['light', 'dark'] as const)(
-    'opens without a complaint, in %s where the reader prefers that',
+    'opens without a complaint, in %s if the reader prefers that',
     (colorScheme) =>
       visit({ ...desktop, colorScheme }, async (page) => {
         await page.waitForLoadState('networkidle')

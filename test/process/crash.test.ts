@@ -1,18 +1,16 @@
 // The promise that matters most, under the hardest end: after kill -9 in the middle of concurrent
 // creates and deletes, whatever was acknowledged holds.
-import { afterAll, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { until } from '../support/clock.ts'
 import { serve, tokenFor } from '../support/process.ts'
-import { temporaryFolder } from '../support/service.ts'
+import { folderMaker } from '../support/service.ts'
 
 const rounds = 25
 const clients = 16
 
-const folder = temporaryFolder()
-afterAll(() => rmSync(folder, { recursive: true }))
+const newFolder = folderMaker()
 
 /** What is known of an id: `unknown` while a write on it was cut off without an answer. */
 type Known = 'present' | 'absent' | 'unknown'
@@ -82,6 +80,7 @@ async function verify(url: string, token: string, known: Map<number, Known>): Pr
 }
 
 test(`${rounds} times kill -9 under concurrent creates and deletes lose nothing that was acknowledged`, async () => {
+  const folder = newFolder()
   const token = await tokenFor('a', folder)
   const known = new Map<number, Known>()
   for (let round = 0; round < rounds; round += 1) {

@@ -1,5 +1,5 @@
-// The service on PostgreSQL as a black box: how it is told where its store is, what it says where
-// that cannot be used, and TLS to it.
+// The service on PostgreSQL as a black box: how it is told where its store is, what it says if that
+// cannot be used, and TLS to it.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -142,7 +142,7 @@ describe('anything at all as a body', () => {
 })
 
 describe('anything at all as a target', () => {
-  test('gets an answer that is no 500, with an Error where it is a refusal', async () => {
+  test('gets an answer that is no 500, with an Error if it is a refusal', async () => {
     const token = await newAccount()
     const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent)
     await fc.assert(

@@ -27,7 +27,7 @@ export const phone = {
 } as const satisfies BrowserContextOptions
 
 /**
- * Whether to go without a browser: only where there is none, and never in CI, where that is a
+ * Whether to go without a browser: only if there is none, and never in CI, where that is a
  * failure.
  */
 export function browserIsExcused(): boolean {
@@ -38,7 +38,7 @@ export function browserIsExcused(): boolean {
   return true
 }
 
-/** Starts the browser; whoever starts it closes it. */
+/** Starts the browser; its caller closes it. */
 export function launchBrowser(): Promise<Browser> {
   if (executablePath === undefined)
     throw new Error(`Chromium is at none of ${places.join(', ')}; install it.`)

@@ -160,7 +160,7 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return state.shared
 }
 
-/** Runs `prepare`, and leaves nothing behind where it fails. */
+/** Runs `prepare`, and leaves nothing behind if it fails. */
 async function orDispose(server: PostgresServer, prepare: () => Promise<void>): Promise<void> {
   try {
     await prepare()
@@ -190,7 +190,7 @@ trap '' HUP INT TERM
 
 function createServer(port: number): PostgresServer {
   const folder = makeFolder()
-  /** The first of its processes, where it runs. */
+  /** The first of its processes, if it runs. */
   let postmaster: number | undefined
   const signal = (name: NodeJS.Signals): void => {
     if (postmaster !== undefined) send(family(postmaster), name)
@@ -423,8 +423,8 @@ function surroundings(folder: string) {
 }
 
 /**
- * The folder with the programs: that of the package, or a copy where whom they run as cannot run
- * them there.
+ * The folder with the programs: that of the package, or a copy if the user that they run as cannot
+ * run them there.
  */
 function programs(): string {
   const state = processState()
