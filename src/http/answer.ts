@@ -1,6 +1,5 @@
 // The whole walk of a request, in its one order: match, identify, read, operate, respond. Each step
 // refuses by throwing a Failure. This file catches it and makes its answer.
-import type { JsonValue } from '../contract/json.ts'
 import { type OperationId, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
 import { authenticate, requireScope } from '../domain/access.ts'
@@ -8,7 +7,7 @@ import type { Failure } from '../domain/failure.ts'
 import { type Scope, withoutTokens } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
-import { type Handled, handlers } from './handlers.ts'
+import { handlers } from './handlers.ts'
 import type { Ending, LongAnswers } from './longAnswers.ts'
 import { Outages } from './outages.ts'
 import { asFailure, longAnswerBytes, type Reply, refuse, responseInit } from './reply.ts'
@@ -18,7 +17,8 @@ import type { Connections } from './server.ts'
 export type Answer = (request: Request, connections: Connections) => Promise<Response>
 
 export function answerer(context: Context): Answer {
-  const outages = new Outages(context.log, context.clock)
+  const { store, clock, limits, pace, log } = context
+  const outages = new Outages(log, clock)
   return async function answer(request, connections) {
     const entry = beginEntry(request, connections, context)
     let route: Route | undefined
@@ -31,16 +31,23 @@ export function answerer(context: Context): Answer {
         access === 'public'
           ? undefined
           : await authenticate(
-              context.store.tokens,
+              store.tokens,
               bearerToken(request.headers.get('authorization')),
-              context.clock.wallMs(),
+              clock.wallMs(),
             )
       entry.account = caller?.account
       if (caller !== undefined) requireScope(caller, access as Scope)
-      const json = body === undefined ? undefined : await readJson(request, context, connections)
+      const alive = (): void => connections.keepOpen(request)
+      const json =
+        body === undefined
+          ? undefined
+          : await readJsonBody(request, limits.bodyBytesMax, alive, pace.turn)
       const input = readInput(route.operation, rawParameters(request, route), json)
-      reply = await handle({ context, route, caller, input, isGone: () => request.signal.aborted })
-      if (isLarge(reply)) await context.pace.turn(longAnswerBytes)
+      const isGone = (): boolean => request.signal.aborted
+      // Only the route knows which handler this is, so the compiler cannot check the types here.
+      const handler = handlers[route.id] as (handled: unknown) => Reply | Promise<Reply>
+      reply = await handler({ context, route, caller, input, isGone })
+      if (isLarge(reply)) await pace.turn(longAnswerBytes)
       // Readiness proves that the store reads and writes. Other public operations do not ask it.
       if (route.id === 'readyz') outages.worked()
       else if (caller !== undefined) outages.worked(workOf(route))
@@ -49,11 +56,11 @@ export function answerer(context: Context): Answer {
       logCause(failure)
       reply = refuse(failure)
     }
-    const closing = context.isStopping() || leavesMuchUnread(request, context.limits)
+    const closing = context.isStopping() || leavesMuchUnread(request, limits)
     const response = respond(request, reply, context.longAnswers, connections, (ending) => {
       if (ending.cause !== undefined) logCause(asFailure(ending.cause))
       const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
-      if (route === undefined || !probes.has(route.id)) context.log.request(entry, status, ending)
+      if (route === undefined || !probes.has(route.id)) log.request(entry, status, ending)
     })
     response.headers.set('x-request-id', entry.requestId)
     if (closing) response.headers.set('connection', 'close')
@@ -62,8 +69,7 @@ export function answerer(context: Context): Answer {
     /** Logs the defect or the outage behind a refusal, of which the caller is not told. */
     function logCause({ refusal, message, cause }: Failure<Refusal>): void {
       if (cause === undefined || refusal === 'request-malformed') return
-      if (refusal === 'internal')
-        context.log.failure(message, { requestId: entry.requestId, cause })
+      if (refusal === 'internal') log.failure(message, { requestId: entry.requestId, cause })
       else outages.failed(workOf(route), cause)
     }
   }
@@ -91,32 +97,17 @@ function beginEntry(
   connections: Connections,
   { newRequestId, clock }: Context,
 ): RequestEntry {
-  const { method, headers } = request
-  const requestId = sentRequestId(headers) ?? newRequestId()
+  const sentId = request.headers.get('x-request-id')
+  const isUsable =
+    sentId !== null && /^[!-~]{1,128}$/.test(sentId) && withoutTokens(sentId) === sentId
   return {
     startedMs: clock.monotonicMs(),
-    requestId,
-    method,
+    requestId: isUsable ? sentId : newRequestId(),
+    method: request.method,
     client: connections.addressOf(request),
     route: undefined,
     account: undefined,
   }
-}
-
-function readJson(
-  request: Request,
-  { limits, pace }: Context,
-  { keepOpen }: Connections,
-): Promise<JsonValue> {
-  return readJsonBody(request, limits.bodyBytesMax, () => keepOpen(request), pace.turn)
-}
-
-/** Only the route knows which handler this is, so the compiler cannot check the types here. */
-function handle(
-  handled: { [Part in keyof Handled]: unknown } & { readonly route: Route },
-): Reply | Promise<Reply> {
-  const handler = handlers[handled.route.id] as (handled: unknown) => Reply | Promise<Reply>
-  return handler(handled)
 }
 
 /** The service does not wait for an unread body that may be large: it closes the connection. */
@@ -126,13 +117,6 @@ function leavesMuchUnread({ headers, bodyUsed }: Request, { bodyBytesMax }: Limi
   return declared === null
     ? headers.get('transfer-encoding') !== null
     : Number(declared) > bodyBytesMax
-}
-
-function sentRequestId(headers: Headers): string | undefined {
-  const sent = headers.get('x-request-id')
-  return sent !== null && /^[!-~]{1,128}$/.test(sent) && withoutTokens(sent) === sent
-    ? sent
-    : undefined
 }
 
 /** Turns a reply into a Response. `ended` is called once, with the number of bytes sent. */
