@@ -23,16 +23,29 @@ export interface Route {
 
 interface Path {
   readonly template: string
-  readonly byMethod: Map<string, OperationId>
+  readonly byMethod: ReadonlyMap<string, OperationId>
   readonly allow: string
+}
+
+/** Every path by its template; the parameter that ends one is written "{}". */
+const paths = new Map<string, Path>()
+for (const template of new Set(Object.values(operations).map(({ path }) => path))) {
+  const byMethod = new Map<string, OperationId>()
+  for (const [id, operation] of Object.entries(operations) as [OperationId, Operation][]) {
+    if (operation.path !== template) continue
+    byMethod.set(operation.method, id)
+    if (operation.method === 'GET') byMethod.set('HEAD', id)
+  }
+  byMethod.set('OPTIONS', 'options')
+  const path = { template, byMethod, allow: [...byMethod.keys()].join(', ') }
+  // The template of OPTIONS stands for every path.
+  if (template !== '*') paths.set(template.replace(/\{[^}]*\}$/, '{}'), path)
 }
 
 /** The methods of RFC 9110, PATCH and QUERY get 405 on a path that lacks them; all others 501. */
 const knownMethods = new Set(
   'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '),
 )
-
-const { exact, prefixes } = indexPaths()
 
 /** Finds the operation by method and target. Throws a Failure if there is none. */
 export function match(request: Request): Route {
@@ -41,16 +54,24 @@ export function match(request: Request): Route {
   const pathname = question === -1 ? target : target.slice(0, question)
   const query = question === -1 ? '' : target.slice(question + 1)
   const slash = pathname.lastIndexOf('/') + 1
+  const last = pathname.slice(slash)
   const path =
-    exact.get(pathname) ??
-    (slash < pathname.length ? prefixes.get(pathname.slice(0, slash)) : undefined)
+    paths.get(pathname) ?? (last === '' ? undefined : paths.get(`${pathname.slice(0, slash)}{}`))
   if (path === undefined) throw new Failure<Refusal>('path-unknown')
   const id = path.byMethod.get(request.method)
   if (id === undefined)
     throw knownMethods.has(request.method)
       ? new Failure<Refusal>('method-not-allowed', path.allow)
       : new Failure<Refusal>('method-unknown')
-  const pathParameter = path.template.endsWith('}') ? decode(pathname.slice(slash)) : undefined
+  let pathParameter: string | undefined
+  if (path.template.endsWith('}')) {
+    try {
+      pathParameter = decodeURIComponent(last)
+    } catch {
+      // It stays as it is, and the contract refuses it.
+      pathParameter = last
+    }
+  }
   return { id, operation: operations[id], pathParameter, query, allow: path.allow }
 }
 
@@ -68,38 +89,6 @@ function targetOf({ url, headers }: Request): string {
     throw new Failure<Refusal>('request-malformed', 'The request target must be a path.')
   }
   return start === 0 ? url : url.slice(start)
-}
-
-/** Percent-decoding. A segment that cannot be decoded stays as it is: its parameter refuses it. */
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
-}
-
-function indexPaths(): { exact: Map<string, Path>; prefixes: Map<string, Path> } {
-  const exact = new Map<string, Path>()
-  const prefixes = new Map<string, Path>()
-  for (const template of new Set(Object.values(operations).map(({ path }) => path))) {
-    if (template === '*') continue
-    const path = pathOf(template)
-    if (template.endsWith('}')) prefixes.set(template.slice(0, template.lastIndexOf('/') + 1), path)
-    else exact.set(template, path)
-  }
-  return { exact, prefixes }
-}
-
-function pathOf(template: string): Path {
-  const byMethod = new Map<string, OperationId>()
-  for (const [id, operation] of Object.entries(operations) as [OperationId, Operation][]) {
-    if (operation.path !== template) continue
-    byMethod.set(operation.method, id)
-    if (operation.method === 'GET') byMethod.set('HEAD', id)
-  }
-  byMethod.set('OPTIONS', 'options')
-  return { template, byMethod, allow: [...byMethod.keys()].join(', ') }
 }
 
 /**
@@ -142,6 +131,15 @@ export function queryValues(query: string, name: string): readonly string[] {
   return values
 }
 
+/** A body above this takes its turn with the other long work. */
+const largeBytes = 16 * 1024
+
+/**
+ * A body up to this length is read as a whole, which costs less. All of it must come within the
+ * time for which a connection may stand still.
+ */
+const wholeBytesMax = 1024
+
 /**
  * Reads a body of at most `limitBytes` as JSON; the rest of a longer one is not read. `alive` is
  * called at each part of the body, and `takeTurn` before the work on a large body.
@@ -153,75 +151,55 @@ export async function readJsonBody(
   takeTurn: (bytes: number) => Promise<void>,
 ): Promise<JsonValue> {
   requireJson(request.headers)
-  const body = await readBody(request, limitBytes, alive)
-  if (body.length > largeBytes) await takeTurn(body.length)
-  return readJson(body)
-}
-
-/** A body above this takes its turn with the other long work. */
-const largeBytes = 16 * 1024
-
-const jsonType = /^application\/json[ \t]*(?:;|$)/i
-const charset = /;[ \t]*charset *= *"?([^";]*)"?/i
-
-/** A body without Content-Type is read as JSON in UTF-8; any other type or charset is refused. */
-function requireJson(headers: Headers): void {
-  const type = headers.get('content-type')
-  if (type !== null && type !== '' && type !== 'application/json' && !isJson(type))
-    throw new Failure<Refusal>('media-type-unsupported')
-  const encoding = headers.get('content-encoding')
-  if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity')
-    throw new Failure<Refusal>('encoding-unsupported')
-}
-
-function isJson(type: string): boolean {
-  const declared = charset.exec(type)?.[1] ?? 'utf-8'
-  return jsonType.test(type) && declared.trim().toLowerCase() === 'utf-8'
-}
-
-/**
- * A body up to this length is read as a whole, which costs less. All of it must come within the
- * time for which a connection may stand still.
- */
-const wholeBytesMax = 1024
-
-async function readBody(
-  request: Request,
-  limitBytes: number,
-  alive: () => void,
-): Promise<Uint8Array> {
   const declared = request.headers.get('content-length')
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes)
+  let body: Uint8Array
   try {
-    if (declared !== null && Number(declared) <= wholeBytesMax)
-      return new Uint8Array(await request.arrayBuffer())
-    return await readChunks(request.body, limitBytes, alive)
+    body =
+      declared !== null && Number(declared) <= wholeBytesMax
+        ? new Uint8Array(await request.arrayBuffer())
+        : await readParts(request.body, limitBytes, alive)
   } catch (cause) {
     if (cause instanceof Failure) throw cause
     const sentence = 'The body ended before it was complete.'
     throw new Failure<Refusal>('request-malformed', sentence, { cause })
   }
+  if (body.length > largeBytes) await takeTurn(body.length)
+  return readJson(body)
 }
 
-async function readChunks(
+/** A body without Content-Type is read as JSON in UTF-8; any other type or charset is refused. */
+function requireJson(headers: Headers): void {
+  const type = headers.get('content-type') || 'application/json'
+  if (type !== 'application/json') {
+    const [, charset = 'utf-8'] = /;[ \t]*charset *= *"?([^";]*)"?/i.exec(type) ?? []
+    const isJson = /^application\/json[ \t]*(?:;|$)/i.test(type)
+    if (!isJson || charset.trim().toLowerCase() !== 'utf-8')
+      throw new Failure<Refusal>('media-type-unsupported')
+  }
+  const encoding = headers.get('content-encoding') || 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw new Failure<Refusal>('encoding-unsupported')
+}
+
+async function readParts(
   body: ReadableStream<Uint8Array> | null,
   limitBytes: number,
   alive: () => void,
 ): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
-  const chunks: Uint8Array[] = []
+  const parts: Uint8Array[] = []
   let length = 0
   const reader = body.getReader()
   for (;;) {
     const { done, value } = await reader.read()
-    if (done) return Buffer.concat(chunks)
+    if (done) return Buffer.concat(parts)
     alive()
     length += value.byteLength
     if (length > limitBytes) {
       await reader.cancel()
       throw tooLarge(limitBytes)
     }
-    chunks.push(value)
+    parts.push(value)
   }
 }
 
