@@ -9,7 +9,7 @@ import type { KeptPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { scopes } from '../../src/domain/token.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { ManualClock } from '../support/clock.ts'
+import { ManualClock, until } from '../support/clock.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
@@ -139,7 +139,7 @@ describe('plants copy', () => {
       const copying = start(['copy', '--from', file, '--to', database], folder())
       const copied = (): Promise<number> =>
         withStore(database, async (store) => store.kept.countPlants())
-      while ((await copied()) < 2000) await Bun.sleep(10)
+      await until('some plants are copied', async () => (await copied()) >= 2000)
       copying.process.kill(signal)
       const { code, err } = await copying.finished
       expect(code).toBe(exitCode)
