@@ -131,7 +131,7 @@ describe('the generator of a constant rate', () => {
       seconds: 2,
       streams: [stream],
     }
-    const child = Bun.spawn(['scripts/bun', 'lab/generator.ts', JSON.stringify(order)], {
+    const child = Bun.spawn(['scripts/bun', 'lab/openLoop.ts', JSON.stringify(order)], {
       stdout: 'pipe',
     })
     const output = await new Response(child.stdout).text()

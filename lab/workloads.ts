@@ -1,4 +1,4 @@
-// What the benchmark asks of a server. One declaration has three readers: wrk.ts, generator.ts and
+// What the benchmark asks of a server. One declaration has three readers: wrk.ts, openLoop.ts and
 // storage.ts.
 
 /**

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Bench, NamedServer } from '../bench.ts'
 import { runPinned, serverCore } from '../programs.ts'
-import { type BenchServer, type Contender, ceiling, service, sqlitePeers } from '../servers.ts'
+import { type BenchServer, bun, type Contender, ceiling, service, sqlitePeers } from '../servers.ts'
 import type { StorageOrder, StorageResult } from '../storage.ts'
 import {
   creates,
@@ -135,7 +135,6 @@ async function measure(
   }
 }
 
-const bun = fileURLToPath(new URL('../../scripts/bun', import.meta.url))
 const storageProgram = fileURLToPath(new URL('../storage.ts', import.meta.url))
 
 /** Of writes only: which lists of a moment are one read is decided above the store. */
