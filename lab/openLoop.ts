@@ -29,7 +29,7 @@ export interface Outcome {
   readonly name: string
   /** Answers that were no success, and connections that broke. */
   readonly failed: number
-  /** Less than the rate that was asked for where the server did not keep up. */
+  /** Less than the rate that was asked for if the server did not keep up. */
   readonly answeredPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number

@@ -49,7 +49,7 @@ async function measure(chosen: readonly Part[] | 'quick'): Promise<Results> {
   const folder = mkdtempSync(join(tmpdir(), 'plants-bench-'))
   const tell = (text: string): void =>
     void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`))
-  // Also where a signal ends it.
+  // Also if a signal ends it.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = new Bench(folder, tell)
   const results: Results = { machine: await describeMachine(folder) }
@@ -59,7 +59,7 @@ async function measure(chosen: readonly Part[] | 'quick'): Promise<Results> {
   return results
 }
 
-/** What one part finds is kept where another fails. */
+/** What one part finds is kept if another fails. */
 async function measurePart(name: Part, bench: Bench, results: Results): Promise<void> {
   try {
     Object.assign(results, { [name]: await parts[name](bench) })

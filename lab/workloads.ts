@@ -2,7 +2,7 @@
 // storage.ts.
 
 /**
- * One request. Where `{id}` stands in its text, a number goes that no other request of its kind
+ * One request. In the place of `{id}` in its text goes a number that no other request of its kind
  * has.
  */
 export interface Step {

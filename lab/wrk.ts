@@ -30,7 +30,7 @@ export interface Measured {
   readonly p999Ms: number
 }
 
-/** Rejects where any answer was no success, because then nothing was measured. */
+/** Rejects if any answer was no success, because then nothing was measured. */
 export async function load({
   url,
   tokens,
@@ -65,7 +65,7 @@ export async function load({
   }
 }
 
-/** Creates the plants that a workload deletes, where it is one that does. */
+/** Creates the plants that a workload deletes, if it is one that does. */
 export async function stock({ workload, base, ...rest }: Omit<Load, 'seconds'>): Promise<void> {
   if (!workload.steps.some(({ ofStock }) => ofStock)) return
   await load({ ...rest, workload: creates, base: base + stockOffset, seconds: 1 })

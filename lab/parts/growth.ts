@@ -10,8 +10,8 @@ import { load } from '../wrk.ts'
 const smallestPlants = 1000
 const sizes = [10_000, 100_000, 1_000_000, 10_000_000]
 /**
- * Where many accounts ask in turn, fewer than the accounts there are at the least, so that no two
- * lists of a moment are one.
+ * If many accounts ask in turn, fewer connections than there are accounts at the least, so that no
+ * two lists of a moment are one.
  */
 const connectionsOf = { one: 64, many: 32 }
 const rounds = 3

@@ -1,5 +1,5 @@
-// How long clients wait that do not wait for one another: the mix at constant rates, up to where
-// each contender no longer keeps up.
+// How long clients wait if they do not wait for one another: the mix at constant rates, until a
+// contender no longer keeps up.
 import type { Bench } from '../bench.ts'
 import { type Outcome, openLoop } from '../openLoop.ts'
 import { type BenchServer, service, sqlitePeers } from '../servers.ts'

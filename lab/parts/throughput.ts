@@ -58,7 +58,7 @@ export interface Throughput {
   readonly busy?: number
   /** What the server's process holds after it. */
   readonly residentMiB?: number
-  /** Absent where there was no HTTP. */
+  /** Absent if there was no HTTP. */
   readonly latency?: Pick<Measured, 'p50Ms' | 'p99Ms' | 'p999Ms'>
 }
 
