@@ -1,4 +1,6 @@
-// Where a store is, whichever kind it is: read from a URL, and shown without secrets.
+// Where a store is, whichever kind it is: read from a URL, and shown without secrets. And what it is
+// opened with.
+import type { Clock } from '../clock.ts'
 import { Mistake } from '../refused.ts'
 import {
   describePostgres,
@@ -36,4 +38,22 @@ export function storeUrl(location: StoreLocation): string {
 /** A sentence as it may be shown: a URL in what it quotes may hold a password. */
 export function withoutPasswords(sentence: string): string {
   return sentence.replace(/"((?:\\.|[^"\\])*?:\/\/)(?:\\.|[^"\\])*"/g, '"$1[redacted]"')
+}
+
+export interface StoreOptions {
+  /** Whether a store that is not there yet may be made. */
+  readonly use: 'create' | 'existing'
+  /**
+   * A command that concerns every plant or token may work for an hour; a request, and what is like
+   * one, must be done in seconds.
+   */
+  readonly patience: 'of a request' | 'of a command'
+  readonly clock: Clock
+  readonly randomBytes: (count: number) => Uint8Array
+  /** Told of what the operator should know. */
+  readonly note: (message: string) => void
+  /** Told of what the operator should look at. */
+  readonly warn: (message: string, cause?: unknown) => void
+  /** What to do if the store is not there and may not be made, as the end of a sentence. */
+  readonly ifMissing?: string
 }

@@ -3,29 +3,11 @@ import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
-import type { StoreLocation } from './location.ts'
+import type { StoreLocation, StoreOptions } from './location.ts'
 import { postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
 import { sqliteRefusal } from './sqlite/refusal.ts'
 import { openSqliteStore } from './sqlite/store.ts'
-
-export interface StoreOptions {
-  /** Whether a store that is not there yet may be made. */
-  readonly use: 'create' | 'existing'
-  /**
-   * A command that concerns every plant or token may work for an hour; a request, and what is like
-   * one, must be done in seconds.
-   */
-  readonly patience: 'of a request' | 'of a command'
-  readonly clock: Clock
-  readonly randomBytes: (count: number) => Uint8Array
-  /** Told of what the operator should know. */
-  readonly note: (message: string) => void
-  /** Told of what the operator should look at. */
-  readonly warn: (message: string, cause?: unknown) => void
-  /** What to do if the store is not there and may not be made, as the end of a sentence. */
-  readonly ifMissing?: string
-}
 
 /** Rejects with Refused if the store cannot be used. */
 export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {

@@ -7,8 +7,12 @@ import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { Mistake } from '../../src/refused.ts'
-import { readStoreLocation, type StoreLocation } from '../../src/stores/location.ts'
-import { migrateStore, openStore, type StoreOptions } from '../../src/stores/open.ts'
+import {
+  readStoreLocation,
+  type StoreLocation,
+  type StoreOptions,
+} from '../../src/stores/location.ts'
+import { migrateStore, openStore } from '../../src/stores/open.ts'
 import { type PostgresServer, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './service.ts'
 

@@ -2,7 +2,7 @@
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
-import type { StoreOptions } from '../open.ts'
+import type { StoreOptions } from '../location.ts'
 import { Attempts } from './attempts.ts'
 import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
 import { Nodes } from './cluster/nodes.ts'

@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import { Unusable } from '../failures.ts'
-import type { StoreOptions } from '../open.ts'
+import type { StoreOptions } from '../location.ts'
 import { connect, isInUse } from './connection.ts'
 import { migrate } from './schema.ts'
 

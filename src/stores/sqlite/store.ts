@@ -6,7 +6,7 @@ import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
-import type { StoreOptions } from '../open.ts'
+import type { StoreOptions } from '../location.ts'
 import { textLengthMin, textLengthOf } from '../plants.ts'
 import { closingOnError, connect, onceUnlocked } from './connection.ts'
 import {
