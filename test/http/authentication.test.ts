@@ -1,6 +1,8 @@
 // Who may ask what: tokens that are missing, refused or valid, and what is checked before what.
+
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../src/stores/open.ts'
+import { until } from '../support/clock.ts'
 import { exchange } from '../support/rawSocket.ts'
 import { withService } from '../support/service.ts'
 import { storeOptions } from '../support/stores.ts'
@@ -186,16 +188,20 @@ describe('a valid token', () => {
       const token = await service.tokenFor('a')
       const lastUse = async (): Promise<number | null | undefined> =>
         (await service.store.tokens.list('a'))[0]?.lastUsedAtMs
+      // No request waits for it.
+      const isNoted = (hour: number): Promise<void> =>
+        until(
+          `its use at ${hour} is noted`,
+          async () => (await lastUse()) === Date.UTC(2030, 0, 1, hour),
+        )
       expect(await lastUse()).toBeNull()
       // From noon on.
       service.clock.advance(59 * 60_000)
       await service.call('GET', '/plants', { token })
-      await service.store.ready()
-      expect(await lastUse()).toBe(Date.UTC(2030, 0, 1, 12))
+      await isNoted(12)
       service.clock.advance(60_000)
       await service.call('GET', '/plants', { token })
-      await service.store.ready()
-      expect(await lastUse()).toBe(Date.UTC(2030, 0, 1, 13))
+      await isNoted(13)
     }))
 })
 
