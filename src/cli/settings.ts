@@ -4,13 +4,7 @@
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import {
-  accountLengthMax,
-  labelLengthMax,
-  type Scope,
-  scopes,
-  withoutTokens,
-} from '../domain/token.ts'
+import { nameLengthMax, type Scope, scopes, withoutTokens } from '../domain/token.ts'
 import { Mistake } from '../refused.ts'
 import { readStoreLocation, type StoreLocation } from '../stores/location.ts'
 import { nearest } from './nearest.ts'
@@ -76,7 +70,7 @@ export const settings = {
   label: setting({
     placeholder: 'TEXT',
     help: 'what the token is for, to know it again in the list',
-    read: (text) => readText(text, 0, labelLengthMax),
+    read: (text) => readText(text, 0, nameLengthMax),
     otherwise: () => '',
   }),
   scopes: setting<readonly Scope[]>({
@@ -322,7 +316,7 @@ function readLifetimeMs(text: string): number | Mistake {
 function readAccount(text: string): string | Mistake {
   return /^\s|\s$/.test(text)
     ? new Mistake('without white space at either end')
-    : readText(text, 1, accountLengthMax)
+    : readText(text, 1, nameLengthMax)
 }
 
 function readText(text: string, min: number, max: number): string | Mistake {

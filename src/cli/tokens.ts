@@ -4,7 +4,7 @@
 import { dateOf } from '../clock.ts'
 import { issueToken } from '../domain/access.ts'
 import type { Store } from '../domain/store.ts'
-import type { Token } from '../domain/token.ts'
+import { type Token, tokenState } from '../domain/token.ts'
 import { printable } from '../log.ts'
 import { describeStore, type StoreLocation, type StoreOptions } from '../stores/location.ts'
 import { forOperator, openStore } from '../stores/open.ts'
@@ -107,17 +107,12 @@ function published(token: Token, nowMs: number): Record<string, unknown> {
     account,
     label,
     scopes,
-    state: stateOf(token, nowMs),
+    state: tokenState(token, nowMs),
     createdAt: timeText(token.createdAtMs),
     expiresAt: timeText(token.expiresAtMs),
     revokedAt: timeText(token.revokedAtMs),
     lastUsedAt: timeText(token.lastUsedAtMs),
   }
-}
-
-function stateOf(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' {
-  if (token.revokedAtMs !== null) return 'revoked'
-  return token.expiresAtMs !== null && token.expiresAtMs <= nowMs ? 'expired' : 'active'
 }
 
 function table(tokens: readonly Token[], nowMs: number): string {
@@ -127,7 +122,7 @@ function table(tokens: readonly Token[], nowMs: number): string {
     printable(token.account),
     printable(token.label),
     token.scopes.join(','),
-    stateOf(token, nowMs),
+    tokenState(token, nowMs),
     dayOf(token.createdAtMs),
     token.expiresAtMs === null ? 'never' : dayOf(token.expiresAtMs),
     token.lastUsedAtMs === null

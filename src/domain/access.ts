@@ -2,13 +2,13 @@
 import { Failure } from './failure.ts'
 import type { Tokens } from './store.ts'
 import {
-  isUsable,
   type PlainToken,
   plainTokenFrom,
   type Scope,
   type Token,
   tokenHashOf,
   tokenRandomBytes,
+  tokenState,
 } from './token.ts'
 
 /** Who is asking: an account, reached through one of its tokens. */
@@ -16,8 +16,6 @@ export interface Caller {
   readonly account: string
   readonly scopes: readonly Scope[]
 }
-
-const hourMs = 3_600_000
 
 /**
  * The caller behind a token's plain text. An unknown, a malformed, an expired and a revoked token
@@ -31,23 +29,18 @@ export async function authenticate(
 ): Promise<Caller> {
   const hash = tokenHashOf(plainToken)
   const token = hash === undefined ? undefined : await tokens.find(hash)
-  if (token === undefined || !isUsable(token, nowMs)) {
+  if (token === undefined || tokenState(token, nowMs) !== 'active')
     throw new Failure('token-refused')
-  }
-  noteUse(tokens, token, nowMs)
+  // The hour of its use is written once an hour. No request waits for that or fails with it.
+  const usedAtMs = nowMs - (nowMs % 3_600_000)
+  if (token.lastUsedAtMs === null || token.lastUsedAtMs < usedAtMs)
+    tokens.noteUse(token.id, usedAtMs).catch(() => {})
   return { account: token.account, scopes: token.scopes }
 }
 
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
   throw new Failure('scope-missing', scope)
-}
-
-/** Writes the hour of a token's use, once an hour. No request waits for that or fails with it. */
-function noteUse(tokens: Tokens, token: Token, nowMs: number): void {
-  const usedAtMs = nowMs - (nowMs % hourMs)
-  if (token.lastUsedAtMs !== null && token.lastUsedAtMs >= usedAtMs) return
-  tokens.noteUse(token.id, usedAtMs).catch(() => {})
 }
 
 export interface TokenRequest {
@@ -62,8 +55,6 @@ export interface IssuedToken {
   readonly plain: PlainToken
   readonly token: Token
 }
-
-const tokenIdBytes = 6
 
 export async function issueToken(
   tokens: Tokens,
@@ -93,7 +84,7 @@ function newToken(
   randomBytes: (count: number) => Uint8Array,
 ): IssuedToken {
   const token: Token = {
-    id: Buffer.from(randomBytes(tokenIdBytes)).toString('hex'),
+    id: Buffer.from(randomBytes(6)).toString('hex'),
     account: request.account,
     label: request.label,
     scopes: request.scopes,

@@ -10,17 +10,12 @@ export async function createPlant(
   plant: KeptPlant,
 ): Promise<Plant> {
   const existing = await plants.create(account, plant)
-  if (existing !== undefined) refuseUnlessRetried(plant, existing)
-  return plant
-}
-
-function refuseUnlessRetried(plant: KeptPlant, existing: KeptPlant): void {
-  if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey) {
+  if (existing === undefined) return plant
+  if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey)
     throw new Failure('id-taken')
-  }
-  if (plant.name !== existing.name || plant.tag !== existing.tag) {
+  if (plant.name !== existing.name || plant.tag !== existing.tag)
     throw new Failure('idempotency-key-reused')
-  }
+  return plant
 }
 
 /**
@@ -47,13 +42,6 @@ const walkPageTextMax = 32 * 1024
 /** Resolves when it is the turn of work on so much text, in UTF-16 code units. */
 export type TakeTurn = (text: number) => Promise<void>
 
-export interface ListRequest {
-  /** Only plants with an id above this one. */
-  readonly after?: bigint | undefined
-  /** No more plants than this; absent: every plant. */
-  readonly limit?: number | undefined
-}
-
 /** If the limit cut a list, `next` is the last id within the limit: the list goes on after it. */
 export interface Snapshot {
   readonly plants: readonly IdentifiedPlant[]
@@ -75,10 +63,11 @@ export interface LargeSnapshot {
   readonly read: (textMax: number) => Promise<Snapshot | Walk | undefined>
 }
 
+/** The plants with an id above `after`: no more than `limit`, or all of them if it is undefined. */
 export async function listPlants(
   plants: Plants,
   account: string,
-  request: ListRequest,
+  request: { readonly after: bigint | undefined; readonly limit: number | undefined },
   takeTurn: TakeTurn,
 ): Promise<Snapshot | Walk | LargeSnapshot> {
   const { after, limit = Number.POSITIVE_INFINITY } = request
@@ -103,31 +92,23 @@ export async function listPlants(
   }
 
   async function walked(): Promise<Walk> {
-    const { upTo, next } =
+    const upTo =
       limit === Number.POSITIVE_INFINITY
-        ? noEnd
+        ? undefined
         : await limitEnd(plants, account, after, limit, takeTurn)
+    const isCut = upTo !== undefined && (await plants.nthId(account, upTo, 1)) !== undefined
     return {
       pages: {
         [Symbol.asyncIterator]: () => walk(plants, account, { after, upTo, limit }, takeTurn),
       },
-      next,
+      next: isCut ? upTo : undefined,
     }
   }
 }
 
-interface LimitEnd {
-  /** The last plant within the limit, or undefined if there are fewer plants. */
-  readonly upTo: bigint | undefined
-  /** The same plant if others follow it, else undefined. */
-  readonly next: bigint | undefined
-}
-
-const noEnd: LimitEnd = { upTo: undefined, next: undefined }
-
 /**
- * Finds where a limit ends before the first plant is sent, because the link to what follows goes
- * ahead of them.
+ * The id of the last plant within a limit, or undefined if there are fewer plants. It is found
+ * before the first plant is sent, because the link to what follows goes ahead of them.
  */
 async function limitEnd(
   plants: Plants,
@@ -135,15 +116,14 @@ async function limitEnd(
   after: bigint | undefined,
   limit: number,
   takeTurn: TakeTurn,
-): Promise<LimitEnd> {
+): Promise<bigint | undefined> {
   let upTo = after
   for (let counted = 0; counted < limit; counted += pagePlants) {
     upTo = await plants.nthId(account, upTo, Math.min(pagePlants, limit - counted))
-    if (upTo === undefined) return noEnd
+    if (upTo === undefined) return undefined
     await takeTurn(walkPageTextMax)
   }
-  const following = await plants.nthId(account, upTo, 1)
-  return { upTo, next: following === undefined ? undefined : upTo }
+  return upTo
 }
 
 /**
@@ -174,12 +154,11 @@ async function* walk(
     return page.plants
   }
   while (more) {
-    if (left === 0) {
+    if (left === 0)
       throw new Failure(
         'store-unavailable',
         'The list was overtaken by new plants; ask for it with a smaller limit.',
       )
-    }
     yield await nextPage()
     await takeTurn(walkPageTextMax)
   }

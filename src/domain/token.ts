@@ -6,9 +6,8 @@ import { crc32 } from 'node:zlib'
 export const scopes = ['plants:read', 'plants:write'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Longest account name and label, in characters. */
-export const accountLengthMax = 255
-export const labelLengthMax = 255
+/** Longest account name and longest label, in characters. */
+export const nameLengthMax = 255
 
 /** The record of a token, without its secret. Times are Unix milliseconds. */
 export interface Token {
@@ -28,10 +27,9 @@ declare const hashed: unique symbol
 /** SHA-256 of a token's plain text: 32 bytes, the only trace of it that is stored. */
 export type TokenHash = Uint8Array & { readonly [hashed]: true }
 
-const hashBytes = 32
 /** The least and the greatest hash. */
-export const hashMin = new Uint8Array(hashBytes) as TokenHash
-export const hashMax = new Uint8Array(hashBytes).fill(0xff) as TokenHash
+export const hashMin = new Uint8Array(32) as TokenHash
+export const hashMax = new Uint8Array(32).fill(0xff) as TokenHash
 
 /** A token's record as it is kept: under the hash of its plain text. */
 export interface KeptToken extends Token {
@@ -51,7 +49,7 @@ export class PlainToken {
   }
 
   hash(): TokenHash {
-    return hashOf(this.#text)
+    return hash('sha256', this.#text, 'buffer') as unknown as TokenHash
   }
 
   toString(): string {
@@ -63,28 +61,20 @@ export class PlainToken {
   }
 }
 
-const prefix = 'plants_'
-const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** 62 ** 43 is the first power of 62 above 2 ** 256. */
-const secretLength = 43
-/** 62 ** 6 is the first power of 62 above 2 ** 32. */
-const checkLength = 6
-const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checkLength}}$`)
-
-/** Text to show or log. It hides a token that somebody put in the wrong place. */
-export function withoutTokens(text: string): string {
-  return text.replace(/plants_[0-9A-Za-z]{20,}/g, 'plants_[redacted]')
-}
-
 /** How many random bytes a token holds. */
 export const tokenRandomBytes = 32
+/** Digits that hold so many bytes: 62 ** 43 is the first power of 62 above 2 ** 256. */
+const secretLength = 43
+/** Digits that hold a CRC-32: 62 ** 6 is the first power of 62 above 2 ** 32. */
+const checkLength = 6
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** Makes a token from 32 random bytes: `plants_`, the bytes in base62, and a CRC-32 of all that. */
 export function plainTokenFrom(random: Uint8Array): PlainToken {
   if (random.length !== tokenRandomBytes)
     throw new RangeError(`a token takes ${tokenRandomBytes} random bytes`)
   const secret = BigInt(`0x${Buffer.from(random).toString('hex')}`)
-  const body = prefix + base62(secret, secretLength)
+  const body = `plants_${base62(secret, secretLength)}`
   return new PlainToken(body + base62(BigInt(crc32(body)), checkLength))
 }
 
@@ -93,29 +83,25 @@ export function plainTokenFrom(random: Uint8Array): PlainToken {
  * its check is wrong. So a typing mistake is refused without a look-up.
  */
 export function tokenHashOf(text: string): TokenHash | undefined {
-  if (!form.test(text)) return undefined
-  const body = text.slice(0, -checkLength)
-  return base62Value(text.slice(-checkLength)) === crc32(body) ? hashOf(text) : undefined
+  if (!/^plants_[0-9A-Za-z]{49}$/.test(text)) return undefined
+  let check = 0
+  for (const digit of text.slice(-checkLength)) check = check * 62 + digits.indexOf(digit)
+  return check === crc32(text.slice(0, -checkLength)) ? new PlainToken(text).hash() : undefined
 }
 
-/** Whether a token is accepted at this time. */
-export function isUsable(token: Token, nowMs: number): boolean {
-  return token.revokedAtMs === null && (token.expiresAtMs === null || nowMs < token.expiresAtMs)
+/** Text to show or log. It hides a token that somebody put in the wrong place. */
+export function withoutTokens(text: string): string {
+  return text.replace(/plants_[0-9A-Za-z]{20,}/g, 'plants_[redacted]')
 }
 
-function hashOf(text: string): TokenHash {
-  return hash('sha256', text, 'buffer') as unknown as TokenHash
+/** Whether a token is accepted at this time, and if not, why. */
+export function tokenState(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' {
+  if (token.revokedAtMs !== null) return 'revoked'
+  return token.expiresAtMs !== null && token.expiresAtMs <= nowMs ? 'expired' : 'active'
 }
 
 function base62(value: bigint, length: number): string {
   let text = ''
   for (let rest = value; rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text
   return text.padStart(length, '0')
-}
-
-/** The number in a few digits of base62: exact up to eight of them. */
-function base62Value(text: string): number {
-  let value = 0
-  for (const digit of text) value = value * 62 + digits.indexOf(digit)
-  return value
 }
