@@ -36,12 +36,6 @@ export interface Log {
   flush(): Promise<void>
 }
 
-/** Where lines go: a file descriptor, and whether a person reads it. */
-export interface LogTarget {
-  readonly descriptor: number
-  readonly terminal: boolean
-}
-
 /** How long a line may wait for others to be written with it. */
 const gatherMs = 20
 /** How long to wait before the next try if the reader of a pipe is behind. */
@@ -51,35 +45,44 @@ const flushMs = 1000
 /** Most text that waits, in UTF-16 code units. Lines beyond it are dropped and counted. */
 const waitingMax = 4 * 1024 * 1024
 
-export function openLog(target: LogTarget, clock: Clock): Log {
-  const lines = new LineWriter(target.descriptor, clock, (dropped) =>
-    formatNote(`${dropped} log lines were dropped because their reader was behind`),
+/** Opens the log on a file descriptor, in plain text if that is a terminal. */
+export function openLog(
+  { descriptor, terminal }: { readonly descriptor: number; readonly terminal: boolean },
+  clock: Clock,
+): Log {
+  const format = terminal ? plainFormat(clock) : jsonFormat(clock)
+  const lines = new LineWriter(descriptor, clock, (dropped) =>
+    format.note(`${dropped} log lines were dropped because their reader was behind`),
   )
-  const { formatRequest, formatFailure, formatWarning, formatNote } = target.terminal
-    ? plainFormat(clock)
-    : jsonFormat(clock)
   return {
-    request: (entry, status, ending) => lines.add(formatRequest(entry, status, ending)),
-    failure: (message, details) => lines.add(formatFailure(message, details)),
-    warn: (message, cause) => lines.add(formatWarning(message, cause)),
-    note: (message) => lines.add(formatNote(message)),
+    request: (entry, status, ending) => lines.add(format.request(entry, status, ending)),
+    failure: (message, details) => lines.add(format.failure(message, details)),
+    warn: (message, cause) => lines.add(format.warn(message, cause)),
+    note: (message) => lines.add(format.note(message)),
     flush: () => lines.flush(),
   }
 }
 
-interface Format {
-  readonly formatRequest: (...of: Parameters<Log['request']>) => string
-  readonly formatFailure: (...of: Parameters<Log['failure']>) => string
-  readonly formatWarning: (...of: Parameters<Log['warn']>) => string
-  readonly formatNote: (message: string) => string
+/** The line of each kind of entry. */
+type Format = {
+  readonly [Kind in Exclude<keyof Log, 'flush'>]: (...of: Parameters<Log[Kind]>) => string
 }
 
 function jsonFormat(clock: Clock): Format {
-  const time = clockText(clock)
+  let atMs = Number.NaN
+  let text = ''
+  // The time is formatted once a millisecond at most, because every request pays for its line.
+  const time = (): string => {
+    const nowMs = clock.wallMs()
+    if (nowMs !== atMs) {
+      atMs = nowMs
+      text = dateOf(nowMs).toISOString()
+    }
+    return text
+  }
   return {
-    // Not JSON.stringify, because every request pays for a line. Only texts that a client chose
-    // need escaping.
-    formatRequest: (
+    // Not JSON.stringify, for the same reason. Only texts that a client chose need escaping.
+    request: (
       { startedMs, requestId, method, client, route, account },
       status,
       { bytes, complete },
@@ -87,35 +90,32 @@ function jsonFormat(clock: Clock): Format {
       `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status ?? null},` +
       `"durationMs":${durationMs(clock.monotonicMs() - startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
       `${complete ? '' : ',"complete":false'}}\n`,
-    formatFailure: (message, { requestId, cause }) =>
+    failure: (message, { requestId, cause }) =>
       line({ time: time(), level: 'error', message, requestId, cause: describe(cause) }),
-    formatWarning: (message, cause) =>
-      line({ time: time(), level: 'warn', message, cause: reasons(cause) }),
-    formatNote: (message) => line({ time: time(), level: 'info', message }),
+    warn: (message, cause) => line({ time: time(), level: 'warn', message, cause: reasons(cause) }),
+    note: (message) => line({ time: time(), level: 'info', message }),
   }
 }
 
 function plainFormat(clock: Clock): Format {
-  const time = (): string => localTime(clock.wallMs())
+  /** The local time of day, to the millisecond. */
+  const time = (): string => {
+    const now = dateOf(clock.wallMs())
+    const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map(
+      (part) => String(part).padStart(2, '0'),
+    )
+    return `${hours}:${minutes}:${seconds}.${String(now.getMilliseconds()).padStart(3, '0')}`
+  }
   return {
-    formatRequest: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
+    request: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
       `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(clock.monotonicMs() - startedMs)} ms ${bytes} B` +
       `${account === undefined ? '' : ` ${printable(account)}`} ${client ?? ''}${complete ? '' : ' (broken off)'}\n`,
-    formatFailure: (message, { requestId, cause }) =>
+    failure: (message, { requestId, cause }) =>
       `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
-    formatWarning: (message, cause) =>
+    warn: (message, cause) =>
       `${time()} warning: ${printable([message, reasons(cause)].filter(Boolean).join(' '))}\n`,
-    formatNote: (message) => `${time()} ${printable(message)}\n`,
+    note: (message) => `${time()} ${printable(message)}\n`,
   }
-}
-
-/** The local time of day, to the millisecond. */
-function localTime(nowMs: number): string {
-  const now = dateOf(nowMs)
-  const [hours, minutes, seconds] = [now.getHours(), now.getMinutes(), now.getSeconds()].map(
-    (part) => String(part).padStart(2, '0'),
-  )
-  return `${hours}:${minutes}:${seconds}.${String(now.getMilliseconds()).padStart(3, '0')}`
 }
 
 /** An object as a line of JSON. */
@@ -123,26 +123,10 @@ function line(content: Readonly<Record<string, unknown>>): string {
   return `${printable(JSON.stringify(content))}\n`
 }
 
-/** The time in ISO 8601, formatted once a millisecond at most. */
-function clockText(clock: Clock): () => string {
-  let atMs = Number.NaN
-  let text = ''
-  return () => {
-    const now = clock.wallMs()
-    if (now !== atMs) {
-      atMs = now
-      text = dateOf(now).toISOString()
-    }
-    return text
-  }
-}
-
-/** Text that needs no escaping in JSON. */
-const plain = /^[\w {}/.:-]*$/
-
+/** Text in JSON. Most of it needs no escaping. */
 function quoted(text: string | undefined): string {
   if (text === undefined) return 'null'
-  return plain.test(text) ? `"${text}"` : printable(JSON.stringify(text))
+  return /^[\w {}/.:-]*$/.test(text) ? `"${text}"` : printable(JSON.stringify(text))
 }
 
 /** Milliseconds to the microsecond. */
