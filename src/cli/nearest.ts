@@ -4,14 +4,10 @@
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   return (
     known.find((word) => isWithin(1, typed, word)) ??
-    known.find((word) => word.length > oneEditLengthMax && isWithin(2, typed, word))
+    // By two edits, a word of four letters or fewer is near to too many others.
+    known.find((word) => word.length > 4 && isWithin(2, typed, word))
   )
 }
-
-/**
- * Words up to this length may differ by one edit only: by two, they are near to too many others.
- */
-const oneEditLengthMax = 4
 
 /**
  * Whether so many edits at most turn one word into the other. An edit adds, removes or changes a

@@ -9,7 +9,7 @@ import { type Service, startService } from '../service.ts'
 import { describeStore, type StoreLocation } from '../stores/location.ts'
 import { forOperator } from '../stores/open.ts'
 import { commandToPaste, quotedForShell } from './help.ts'
-import type { Parsed, Values } from './settings.ts'
+import type { Parsed } from './settings.ts'
 import type { World } from './world.ts'
 
 /** How long a stop waits for requests that are under way. */
@@ -27,22 +27,13 @@ const startEndMs = 1000
  */
 const sameSignalMs = 200
 
-type ServeSetting = 'host' | 'port' | 'store' | 'first-token'
-
-export async function serve({ values }: Parsed<ServeSetting>, world: World): Promise<number> {
-  const log = openLog(
-    { descriptor: world.errorDescriptor, terminal: world.errorIsTerminal },
-    world.clock,
-  )
-  try {
-    return await serveLogging(values, log, world)
-  } finally {
-    await log.flush()
-  }
-}
-
-async function serveLogging(values: Values<ServeSetting>, log: Log, world: World): Promise<number> {
+export async function serve(
+  { values }: Parsed<'host' | 'port' | 'store' | 'first-token'>,
+  world: World,
+): Promise<number> {
   const { host, port, store } = values
+  const { clock, randomBytes } = world
+  const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, clock)
   let service: Service | undefined
   const force = async (): Promise<void> => {
     const count = service?.underWay() ?? 0
@@ -50,36 +41,34 @@ async function serveLogging(values: Values<ServeSetting>, log: Log, world: World
     await log.flush()
     world.exit(1)
   }
-  // Signals are heard before the start. Otherwise one could leave half a store on the disk.
-  const stop = stopRequest(world, force)
-  const starting = startService({
-    host,
-    port,
-    store,
-    log,
-    clock: world.clock,
-    randomBytes: world.randomBytes,
-  })
-  service = await unlessStopped(starting, stop, log, world.clock)
-  if (service === undefined) return 0
-  log.note(`the store is ${describeStore(store)}`)
-  const opened = forOperator(service.store, store)
-  const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
-  const welcome = values['first-token']
-    ? await firstToken(opened, service.url, store, world)
-    : undefined
-  if (welcome === undefined && !(await opened.tokens.any()))
-    log.note(`the store holds no token; issue one with: ${issuing}`)
-  await log.flush()
-  if (welcome !== undefined) world.print(welcome)
-  world.print(`plants: listening on ${service.url}`)
-  await stop.coming
-  log.note('stopping: no new connections; a second signal ends it at once')
-  const callOff = world.clock.after(stopMs, force)
-  await service.stop()
-  callOff()
-  log.note('stopped')
-  return 0
+  try {
+    // Signals are heard before the start. Otherwise one could leave half a store on the disk.
+    const stop = stopRequest(world, force)
+    const starting = startService({ host, port, store, log, clock, randomBytes })
+    service = await unlessStopped(starting, stop, log, clock)
+    if (service === undefined) return 0
+    log.note(`the store is ${describeStore(store)}`)
+    const opened = forOperator(service.store, store)
+    const welcome = values['first-token']
+      ? await firstToken(opened, service.url, store, world)
+      : undefined
+    if (welcome === undefined && !(await opened.tokens.any())) {
+      const issuing = commandToPaste(world, ['token', 'issue', '--account', 'NAME'], store)
+      log.note(`the store holds no token; issue one with: ${issuing}`)
+    }
+    await log.flush()
+    if (welcome !== undefined) world.print(welcome)
+    world.print(`plants: listening on ${service.url}`)
+    await stop.coming
+    log.note('stopping: no new connections; a second signal ends it at once')
+    const callOff = clock.after(stopMs, force)
+    await service.stop()
+    callOff()
+    log.note('stopped')
+    return 0
+  } finally {
+    await log.flush()
+  }
 }
 
 interface StopRequest {
@@ -136,45 +125,32 @@ async function unlessStopped(
 
 /** The text on a first token: the token if the store had none, else how to issue another. */
 async function firstToken(
-  store: Store,
+  { tokens }: Store,
   url: string,
   location: StoreLocation,
   world: World,
 ): Promise<string> {
   const request = { account: 'default', label: 'first token', scopes, lifetimeMs: null }
-  const issued = await issueFirstToken(
-    store.tokens,
-    request,
-    world.clock.wallMs(),
-    world.randomBytes,
-  )
-  const issuing = commandToPaste(world, ['token', 'issue', '--account', request.account], location)
-  if (issued === undefined)
+  const issued = await issueFirstToken(tokens, request, world.clock.wallMs(), world.randomBytes)
+  if (issued === undefined) {
+    const issuing = commandToPaste(world, ['token', 'issue', '--account', 'default'], location)
     return `The store holds tokens already. Issue another for the same account with: ${issuing}`
-  return welcomeText(reachable(url), issued.plain.reveal())
-}
-
-/** A service that listens on every address is reached at the loopback address. */
-function reachable(url: string): string {
-  return url.replace(/\/\/[0.]+:/, '//127.0.0.1:').replace(/\/\/\[[0:]+\]:/, '//[::1]:')
-}
-
-/**
- * The requests work with a curl of ten years ago. `-w` ends an answer with a newline.
- */
-function welcomeText(url: string, token: string): string {
+  }
+  // A service that listens on every address is reached at the loopback address.
+  const base = url.replace(/\/\/[0.]+:/, '//127.0.0.1:').replace(/\/\/\[[0:]+\]:/, '//[::1]:')
+  // The requests work with a curl of ten years ago. `-w` ends an answer with a newline.
   return `
 This is the first token, for the account "default". It is shown only now; keep it safe.
 
-  export PLANTS_TOKEN=${token}
+  export PLANTS_TOKEN=${issued.plain.reveal()}
 
 In another terminal, paste that, then try:
 
-  curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN" -H 'Content-Type: application/json' -d '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
-  curl -i -w '\\n' ${quotedForShell(`${url}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN"
-  curl -i -w '\\n' -X DELETE ${quotedForShell(`${url}/plants/7`)} -H "Authorization: Bearer $PLANTS_TOKEN"
+  curl -i -w '\\n' ${quotedForShell(`${base}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN" -H 'Content-Type: application/json' -d '{"id": 7, "name": "Monstera deliciosa", "tag": "indoor"}'
+  curl -i -w '\\n' ${quotedForShell(`${base}/plants`)} -H "Authorization: Bearer $PLANTS_TOKEN"
+  curl -i -w '\\n' -X DELETE ${quotedForShell(`${base}/plants/7`)} -H "Authorization: Bearer $PLANTS_TOKEN"
 
-Or use the reference in a browser: ${url}/docs
+Or use the reference in a browser: ${base}/docs
 Ctrl-C stops the service.
 `
 }

@@ -5,7 +5,7 @@ import { Refused } from '../refused.ts'
 import { type Copied, copyStore } from '../stores/copy.ts'
 import { describeStore, type StoreLocation } from '../stores/location.ts'
 import { forOperator, migrateStore, openStore } from '../stores/open.ts'
-import { Progress } from './progress.ts'
+import { startProgress } from './progress.ts'
 import { type Parsed, UsageProblems } from './settings.ts'
 import { quietly, type World } from './world.ts'
 
@@ -14,28 +14,22 @@ export async function migrate(
   world: World,
 ): Promise<number> {
   const { store, print: onlyPrint } = values
+  const name = describeStore(store)
   const statements = await migrateStore(store, onlyPrint, world.clock)
   if (statements === undefined) {
     world.tell(
-      `${describeStore(store)} needs no migration: an embedded store is brought up to date whenever it is opened.`,
+      `${name} needs no migration: an embedded store is brought up to date whenever it is opened.`,
     )
-    return 0
-  }
-  if (onlyPrint && statements.length > 0)
+  } else if (statements.length === 0) {
+    world.tell(`${name} is up to date.`)
+  } else if (onlyPrint) {
     world.print(statements.map((statement) => `${statement};`).join('\n\n'))
-  world.tell(migrated(describeStore(store), statements.length, onlyPrint))
+    world.tell(`${name} needs these ${statements.length} statements; nothing was changed.`)
+  } else {
+    world.tell(`${name} is ready: ${statements.length} statements were run.`)
+  }
   return 0
 }
-
-function migrated(store: string, count: number, onlyPrint: boolean): string {
-  if (count === 0) return `${store} is up to date.`
-  return onlyPrint
-    ? `${store} needs these ${count} statements; nothing was changed.`
-    : `${store} is ready: ${count} statements were run.`
-}
-
-/** 128 and the number of the signal, as in shells. */
-const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 export async function copy(
   { values: { from, to } }: Parsed<'from' | 'to', 'from' | 'to'>,
@@ -50,14 +44,18 @@ export async function copy(
     const interruption = new AbortController()
     let exitCode = 1
     world.onStopRequest((signal) => {
-      if (interruption.signal.aborted) world.exit(exitCodes[signal])
-      exitCode = exitCodes[signal]
+      // 128 and the number of the signal, as in shells.
+      exitCode = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }[signal]
+      if (interruption.signal.aborted) world.exit(exitCode)
       interruption.abort()
     })
     try {
       const stores = [forOperator(source, from), forOperator(target, to)] as const
       const done = await copyShowing(...stores, interruption.signal, world)
-      world.print(outcome(done, from, to))
+      const copied = `${counted(done.plants, 'plant')} of ${counted(done.accounts, 'account')}, and ${counted(done.tokens, 'token')}`
+      world.print(
+        `${describeStore(to)} holds all of ${describeStore(from)}: ${copied}. Counts and checksums agree.`,
+      )
       return 0
     } catch (error) {
       const interrupted = interruption.signal.aborted
@@ -88,33 +86,21 @@ async function copyShowing(
   world: World,
 ): Promise<Copied> {
   const total = await source.kept.countPlants()
-  let shown: { readonly phase: string; readonly progress: Progress } | undefined
+  let shown: ({ readonly phase: string } & ReturnType<typeof startProgress>) | undefined
   try {
     return await copyStore(source, target, {
       progress: (phase, count) => {
         if (shown?.phase !== phase) {
-          shown?.progress.end()
-          shown = {
-            phase,
-            progress: new Progress(world, phase, phase === 'tokens' ? undefined : total),
-          }
+          shown?.end()
+          shown = { phase, ...startProgress(world, phase, phase === 'tokens' ? undefined : total) }
         }
-        shown.progress.add(count)
+        shown.add(count)
       },
       signal,
     })
   } finally {
-    shown?.progress.end()
+    shown?.end()
   }
-}
-
-function outcome(
-  { plants, accounts, tokens }: Copied,
-  from: StoreLocation,
-  to: StoreLocation,
-): string {
-  const counts = `${counted(plants, 'plant')} of ${counted(accounts, 'account')}, and ${counted(tokens, 'token')}`
-  return `${describeStore(to)} holds all of ${describeStore(from)}: ${counts}. Counts and checksums agree.`
 }
 
 function counted(count: number, noun: string): string {

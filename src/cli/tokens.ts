@@ -17,15 +17,17 @@ export async function tokenIssue(
   world: World,
 ): Promise<number> {
   const { account, label, scopes, expires: lifetimeMs, store } = values
-  return withStore(store, 'of a request', world, async (opened) => {
+  return withStore(store, 'of a request', world, async ({ tokens }) => {
     const { plain, token } = await issueToken(
-      opened.tokens,
+      tokens,
       { account, label, scopes, lifetimeMs },
       world.clock.wallMs(),
       world.randomBytes,
     )
+    const expiry =
+      token.expiresAtMs === null ? 'does not expire' : `expires ${timeText(token.expiresAtMs)}`
     world.tell(
-      `Token ${token.id} for the account ${printable(account)} (${scopes.join(', ')}; ${expiry(token)}), in ${describeStore(store)}.`,
+      `Token ${token.id} for the account ${printable(account)} (${scopes.join(', ')}; ${expiry}), in ${describeStore(store)}.`,
     )
     world.tell('It is shown only now; keep it safe.')
     world.print(plain.reveal())
@@ -40,15 +42,20 @@ export async function tokenList(
   return withStore(values.store, 'of a command', world, async (opened) => {
     const tokens = await opened.tokens.list(values.account)
     const nowMs = world.clock.wallMs()
-    if (values.json)
-      world.print(
-        JSON.stringify(
-          tokens.map((token) => published(token, nowMs)),
-          undefined,
-          2,
-        ),
-      )
-    else if (tokens.length > 0) world.print(table(tokens, nowMs))
+    if (values.json) {
+      const published = tokens.map((token) => ({
+        id: token.id,
+        account: token.account,
+        label: token.label,
+        scopes: token.scopes,
+        state: tokenState(token, nowMs),
+        createdAt: timeText(token.createdAtMs),
+        expiresAt: timeText(token.expiresAtMs),
+        revokedAt: timeText(token.revokedAtMs),
+        lastUsedAt: timeText(token.lastUsedAtMs),
+      }))
+      world.print(JSON.stringify(published, undefined, 2))
+    } else if (tokens.length > 0) world.print(table(tokens, nowMs))
     else {
       const issuing = ['token', 'issue', '--account', values.account ?? 'NAME']
       world.print(
@@ -100,21 +107,6 @@ async function withStore(
   }
 }
 
-function published(token: Token, nowMs: number): Record<string, unknown> {
-  const { id, account, label, scopes } = token
-  return {
-    id,
-    account,
-    label,
-    scopes,
-    state: tokenState(token, nowMs),
-    createdAt: timeText(token.createdAtMs),
-    expiresAt: timeText(token.expiresAtMs),
-    revokedAt: timeText(token.revokedAtMs),
-    lastUsedAt: timeText(token.lastUsedAtMs),
-  }
-}
-
 function table(tokens: readonly Token[], nowMs: number): string {
   const head = ['ID', 'ACCOUNT', 'LABEL', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
   const rows = tokens.map((token) => [
@@ -123,11 +115,9 @@ function table(tokens: readonly Token[], nowMs: number): string {
     printable(token.label),
     token.scopes.join(','),
     tokenState(token, nowMs),
-    dayOf(token.createdAtMs),
-    token.expiresAtMs === null ? 'never' : dayOf(token.expiresAtMs),
-    token.lastUsedAtMs === null
-      ? 'never'
-      : `${dayOf(token.lastUsedAtMs)} ${timeText(token.lastUsedAtMs)?.slice(11, 13)}h`,
+    dateOf(token.createdAtMs).toISOString().slice(0, 10),
+    timeText(token.expiresAtMs)?.slice(0, 10) ?? 'never',
+    timeText(token.lastUsedAtMs)?.replace(/T(..).*/, ' $1h') ?? 'never',
   ])
   const widths = head.map((_, column) =>
     Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)),
@@ -142,14 +132,6 @@ function table(tokens: readonly Token[], nowMs: number): string {
     .join('\n')
 }
 
-function expiry({ expiresAtMs }: Token): string {
-  return expiresAtMs === null ? 'does not expire' : `expires ${timeText(expiresAtMs)}`
-}
-
 function timeText(timeMs: number | null): string | null {
   return timeMs === null ? null : dateOf(timeMs).toISOString()
-}
-
-function dayOf(timeMs: number): string {
-  return dateOf(timeMs).toISOString().slice(0, 10)
 }

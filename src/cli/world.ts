@@ -1,8 +1,6 @@
 // The process as a command sees it. main.ts hands the real one in; tests may hand in another.
 import type { Clock } from '../clock.ts'
 
-export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
-
 export interface World {
   /** The absolute path of bin/plants, for commands to paste. */
   readonly launcher: string
@@ -18,7 +16,7 @@ export interface World {
   readonly clock: Clock
   readonly randomBytes: (count: number) => Uint8Array
   /** Calls `stop` at each request to stop. */
-  readonly onStopRequest: (stop: (signal: StopSignal) => void) => void
+  readonly onStopRequest: (stop: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void) => void
   /** Ends the process at once. */
   readonly exit: (code: number) => never
 }

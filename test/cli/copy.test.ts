@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Progress } from '../../src/cli/progress.ts'
+import { startProgress } from '../../src/cli/progress.ts'
 import { issueToken } from '../../src/domain/access.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
@@ -226,7 +226,11 @@ describe('progress', () => {
     const written: string[] = []
     const clock = new ManualClock()
     const add = (text: string): void => void written.push(text)
-    const progress = new Progress({ errorIsTerminal, draw: add, tell: add, clock }, 'copying', 1000)
+    const progress = startProgress(
+      { errorIsTerminal, draw: add, tell: add, clock },
+      'copying',
+      1000,
+    )
     for (let n = 0; n < 5; n += 1) {
       await clock.advance(2500)
       progress.add(100)
