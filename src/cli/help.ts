@@ -1,11 +1,10 @@
 // The help texts, made from the tables of commands and settings, and commands to paste.
 
-import packageJson from '../../package.json' with { type: 'json' }
 import { type StoreLocation, storeUrl } from '../stores/location.ts'
 import { type SettingName, settings } from './settings.ts'
 import type { World } from './world.ts'
 
-/** A command as the help shows it. */
+/** A command: what the help shows of it, and how it is run. */
 export interface Command {
   readonly name: string
   readonly summary: string
@@ -13,10 +12,8 @@ export interface Command {
   readonly settings: readonly SettingName[]
   /** The settings that must be given. */
   readonly required?: readonly SettingName[]
-}
-
-export function version(): string {
-  return packageJson.version
+  /** Reads its settings, does the work and resolves to the exit code. Throws UsageProblems. */
+  readonly run: (args: readonly string[], world: World) => Promise<number>
 }
 
 export function overview(commands: readonly Command[]): string {
@@ -31,9 +28,11 @@ export function overview(commands: readonly Command[]): string {
 }
 
 export function helpFor(command: Command): string {
-  const flags = command.settings.map((name) => [flagOf(name), explanation(name)] as const)
-  const width = Math.max(...flags.map(([flag]) => flag.length))
-  const lines = flags.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}`)
+  const width = Math.max(...command.settings.map((name) => flagOf(name).length))
+  const lines = command.settings.map((name) => {
+    const { help, variable } = settings[name]
+    return `  ${flagOf(name).padEnd(width)}  ${help}${variable === undefined ? '' : ` [${variable}]`}`
+  })
   return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
 }
 
@@ -58,11 +57,6 @@ function usage({ name, positionals, settings: names, required = [] }: Command): 
 }
 
 function flagOf(name: SettingName): string {
-  const { placeholder } = settings[name] as { placeholder?: string }
+  const { placeholder } = settings[name]
   return placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`
-}
-
-function explanation(name: SettingName): string {
-  const { help, variable } = settings[name] as { help: string; variable?: string }
-  return variable === undefined ? help : `${help} [${variable}]`
 }
