@@ -153,7 +153,7 @@ describe('a valid token', () => {
         expect((await service.call('GET', '/plants', { token })).status).toBe(200)
       const [record] = await other.tokens.list('a')
       await other.tokens.revoke(record?.id ?? '', Date.now())
-      await Bun.sleep(service.store.tokens.delayMs)
+      service.clock.advance(service.store.tokens.delayMs)
       expect((await service.call('GET', '/plants', { token })).status).toBe(401)
       await other.close()
     }))
