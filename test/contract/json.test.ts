@@ -1,5 +1,5 @@
-// What reading a body costs, and what it gives. The costs are bounded generously: before the bound
-// on values and names, such bodies took hundreds of milliseconds to several seconds.
+// What it costs to read a body, and what it gives. The bounds on costs are generous: before values
+// and names were bounded, such bodies took hundreds of milliseconds to several seconds.
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ import { Failure } from '../../src/domain/failure.ts'
 
 const bytesMax = 1024 * 1024
 
-/** Reads a body as a create does, and tells what became of it. */
+/** Reads a body as a create does: "taken", or the sentence of the refusal. */
 function outcome(body: Uint8Array): string {
   try {
     newPlantShape.fromJson(readJson(body), 'The body')
@@ -55,8 +55,8 @@ function numbered(piece: (number: number) => string, before: string, after: stri
 
 /**
  * Strings with one hash in the engine (rapidhash with a fixed seed). The first four and the last
- * four characters are a constant of the hash, which makes it multiply by zero whatever is between
- * them.
+ * four characters are a constant of the hash, which makes it multiply the characters between them
+ * by zero.
  */
 function colliding(number: number): string {
   return `\u0093K\u00b8\u008b${number.toString(36).padStart(4, '0')}\u00c9\u00ac.\u0096`
@@ -179,7 +179,7 @@ describe('a body of 1 MiB', () => {
     return `{${Array.from({ length: count }, (_, number) => `"${name(number)}":0`).join(',')}}`
   }
 
-  test('is not kept in memory for the sake of the short name in it', () => {
+  test('does not stay in memory because of the short name in it', () => {
     const body = Buffer.from(filled('n', '{"id":1,"name":"short","tag":"\\u0041","more":"', '"}'))
     Bun.gc(true)
     const before = process.memoryUsage.rss()
@@ -209,7 +209,7 @@ describe('the bounds of a body', () => {
     expect(outcome(bodyOf(names(998)))).toBe(tooMany)
   })
 
-  test('let it be nested 500 levels deep and no more, whatever it is nested of', () => {
+  test('let it be nested 500 levels deep and no more, in arrays and in objects', () => {
     const nested = (levels: number, open: string, close: string): string =>
       `${open.repeat(levels)}0${close.repeat(levels)}`
     for (const [open, close] of [
@@ -228,7 +228,7 @@ describe('duplicate names', () => {
   const twice = (name: string): string =>
     `The body holds the member ${name} more than once in one object.`
 
-  test('are found among few names and among many, wherever they are', () => {
+  test('are found among few names and among many, in any place', () => {
     for (const count of [2, 3, 8, 9, 10, 100, 900]) {
       for (const [first, second] of [
         [0, 1],
@@ -243,7 +243,7 @@ describe('duplicate names', () => {
     }
   })
 
-  test('are told by what they mean, not by how they are spelled', () => {
+  test('are compared by their meaning, not by their spelling', () => {
     expect(outcome(Buffer.from('{"a":1,"\\u0061":1}'))).toBe(twice('"a"'))
     expect(outcome(Buffer.from('{"\\ud83c\\udf35":1,"🌵":1}'))).toBe(twice('"🌵"'))
     expect(outcome(Buffer.from('{"":1,"":1}'))).toBe(twice('""'))
@@ -294,7 +294,7 @@ describe('the digits of a number', () => {
   })
 })
 
-// A public suite, where a variable names its folder test_parsing: github.com/nst/JSONTestSuite.
+// A public suite, if a variable names its folder test_parsing: github.com/nst/JSONTestSuite.
 const suite = process.env['PLANTS_JSON_SUITE']
 
 describe.skipIf(suite === undefined)('the public suite of JSON files', () => {
@@ -323,7 +323,7 @@ function refusal(body: Uint8Array): string | undefined {
   }
 }
 
-/** What JSON.parse gives, of what `readJson` gives. */
+/** The value that JSON.parse would give, made from the value of `readJson`. */
 function plain(json: JsonValue): unknown {
   if (json instanceof JsonNumber) return Number(json.source)
   if (json instanceof JsonObject) return 'an object'

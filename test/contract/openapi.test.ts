@@ -27,7 +27,7 @@ const document = JSON.parse(openapiText()) as {
 describe('the OpenAPI document', () => {
   test('is the committed one and the served one', () =>
     withService(async (service) => {
-      // A stale copy is made anew by: npm run openapi
+      // If the copy is stale, run: npm run openapi
       expect(readFileSync('openapi.json', 'utf8')).toBe(`${openapiText(2)}\n`)
       expect((await service.call('GET', '/openapi.json')).text).toBe(openapiText())
     }))
@@ -81,7 +81,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the examples of refusals', () => {
-  // How each refusal that a caller can bring about is brought about.
+  // For each refusal that a caller can cause, a request that causes it.
   const provoke: Readonly<
     Record<string, (service: TestService, token: string) => Promise<Answer>>
   > = {

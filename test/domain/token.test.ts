@@ -6,7 +6,7 @@ import { plainTokenFrom, tokenHashOf } from '../../src/domain/token.ts'
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 
 describe('a token', () => {
-  test('is plants_ and 49 letters and digits, whatever its bytes', () => {
+  test('is plants_ and 49 letters and digits, for any bytes', () => {
     fc.assert(
       fc.property(bytes32, (bytes) =>
         /^plants_[0-9A-Za-z]{49}$/.test(plainTokenFrom(bytes).reveal()),
@@ -44,7 +44,7 @@ describe('a token', () => {
     }
   })
 
-  test('does not show itself where it is printed', () => {
+  test('stays hidden when it is printed', () => {
     const token = plainTokenFrom(randomBytes(32))
     for (const shown of [String(token), JSON.stringify({ token }), Bun.inspect(token), `${token}`])
       expect(shown).not.toContain(token.reveal())

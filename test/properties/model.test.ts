@@ -1,5 +1,5 @@
-// A model of accounts, tokens and plants, and the service: over random sequences of commands the
-// two must agree at each step.
+// Compares the service with a model of accounts, tokens and plants. The two must agree at each step
+// of random sequences of commands.
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type TestService, withService } from '../support/service.ts'

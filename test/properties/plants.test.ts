@@ -1,4 +1,4 @@
-// Properties that hold for all input, tried on some of it.
+// Properties that hold for all input, tried on random input.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -36,7 +36,7 @@ const int64 = fc.oneof(
 const text = fc.string({ unit: 'binary', maxLength: 60 }).filter((value) => !value.includes('\0'))
 const plant = fc.record({ id: int64, name: text, tag: fc.option(text, { nil: undefined }) })
 
-/** A plant as JSON with every digit of its id, spaced as some clients space it. */
+/** A plant as JSON with every digit of its id, and with `space` where JSON allows white space. */
 function json(
   { id, name, tag }: { id: bigint; name: string; tag: string | undefined },
   space: string,
@@ -142,7 +142,7 @@ describe('anything at all as a body', () => {
 })
 
 describe('anything at all as a target', () => {
-  test('gets an answer that is no 500, with an Error if it is a refusal', async () => {
+  test('gets an answer other than 500, with an Error if it is a refusal', async () => {
     const token = await newAccount()
     const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent)
     await fc.assert(
