@@ -63,7 +63,7 @@ describe('the log', () => {
     expect(note).toEqual({ time: '2030-01-01T12:00:00.000Z', level: 'info', message: 'stopping' })
   })
 
-  test('is plain text on a terminal, where control characters do nothing', async () => {
+  test('is plain text on a terminal, and control characters in it do nothing', async () => {
     const text = await logged(true, (log) => log.request(entry, 200, ending))
     expect(text).toMatch(
       /^[\d:]{8}\.000 GET {4}\/plants 200 0 ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/,
@@ -83,11 +83,11 @@ describe('the log', () => {
       for (const character of acting) expect(text).not.toContain(character)
       expect(text).toContain('\\u202e')
     }
-    // What joins the parts of an emoji does nothing else, and stays.
+    // The character that joins the parts of an emoji does nothing else, so it stays.
     expect(printable('\u{1f469}\u200d\u{1f33e}')).toBe('\u{1f469}\u200d\u{1f33e}')
   })
 
-  test('tells a warning with its causes on one line, and the time of day where the reader is', async () => {
+  test('shows a warning with its causes on one line, and the local time of day', async () => {
     const cause = new Error('outer', { cause: new Error('inner') })
     const json = JSON.parse(await logged(false, (log) => log.warn('It began.', cause)))
     expect(json).toEqual({

@@ -181,7 +181,7 @@ describe('plants copy', () => {
     }
   }, 60_000)
 
-  test('leaves the other accounts of the store it copies to alone', async () => {
+  test('leaves the other accounts of the target store alone', async () => {
     const [from, to] = [newFile(), newFile()]
     await fill(from, 'a', [plant(1)])
     await fill(to, 'b', [plant(1, { name: 'other' })])
@@ -190,7 +190,7 @@ describe('plants copy', () => {
     expect(plants).toEqual([[plant(1)], [plant(1, { name: 'other' })]])
   })
 
-  test('refuses what cannot be copied, with a sentence', async () => {
+  test('refuses stores that it cannot copy, with a sentence', async () => {
     const file = newFile()
     await fill(file, 'a', [])
     symlinkSync(file.slice('sqlite:'.length), `${file.slice('sqlite:'.length)}.link`)

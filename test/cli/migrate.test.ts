@@ -48,7 +48,7 @@ describe('plants migrate', () => {
         nameOf(url),
       ),
     ).toEqual([])
-    // What it prints is whole: run by hand it leaves nothing to do.
+    // The printed SQL is complete: after it is run by hand, nothing is left to do.
     await server.sql(`set role plants; ${out}`, nameOf(url))
     const again = await run(['migrate', '--print', '--store', url], folder())
     expect([again.code, again.out]).toEqual([0, ''])
@@ -122,7 +122,7 @@ describe('plants migrate', () => {
     }
   })
 
-  test('on an embedded store says that none is needed, and makes none', async () => {
+  test('says that an embedded store needs no migration, and makes no store', async () => {
     const home = folder()
     const { code, out, err } = await run(['migrate'], home)
     expect([code, out]).toEqual([0, ''])

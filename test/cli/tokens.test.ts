@@ -233,8 +233,7 @@ test.each(['token issue --account a', 'token list', 'token revoke 0123456789ab']
 )
 
 /**
- * Overwrites the page that a table or an index of a store begins with, or the last page of its
- * rows.
+ * Overwrites the first page of a store's table or index, or the last page of its rows.
  */
 function damage(file: string, name: string, what: 'root' | 'last leaf'): void {
   const database = new DatabaseSync(file)
@@ -280,7 +279,7 @@ describe('a damaged file', () => {
 })
 
 describe('a defect', () => {
-  test('shows its stack, unlike what is refused', async () => {
+  test('shows its stack, unlike a refusal', async () => {
     const home = folder()
     await makeStore(home)
     const told: string[] = []
@@ -318,7 +317,7 @@ test('a command whose reader has left ends as one that got SIGPIPE, without a wo
   expect(err).toBe('')
 })
 
-test('a command that is shown works when it is pasted in another folder, whatever the name of the file', async () => {
+test('a command that a message shows works when it is pasted in another folder, despite an odd name', async () => {
   const home = join(folder(), "it's a folder")
   mkdirSync(home)
   await makeStore(home)
@@ -388,7 +387,7 @@ describe('plants', () => {
     ])
   })
 
-  test('says of a group of commands which it has', async () => {
+  test('lists the commands of a group', async () => {
     const { code, out, err } = await run(['token'], folder())
     expect([code, out]).toEqual([2, ''])
     expect(err).toStartWith('Usage:\n  plants token issue ')
@@ -397,7 +396,7 @@ describe('plants', () => {
     )
   })
 
-  test('refuses what is no command', async () => {
+  test('refuses a line that names no command', async () => {
     for (const args of [[], ['grow'], ['token'], ['token', 'grow'], ['--wat']]) {
       const { code, out, err } = await run(args, folder())
       expect([code, out]).toEqual([2, ''])

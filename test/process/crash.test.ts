@@ -62,7 +62,7 @@ async function remove(url: string, token: string, id: number): Promise<number> {
   ).status
 }
 
-/** Compares what is there with what was acknowledged, and settles what was cut off. */
+/** Compares the plants with the acknowledged writes, and settles the ids that were cut off. */
 async function verify(url: string, token: string, known: Map<number, Known>): Promise<void> {
   const plants = (await (
     await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${token}` } })

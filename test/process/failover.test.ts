@@ -25,7 +25,7 @@ beforeAll(async () => {
   await prepare(primary.url())
   standby = await startStandby(primary)
   await standby.makeSynchronous()
-  // The standby first: the order of the hosts says nothing.
+  // The standby comes first, because the order of the hosts must not matter.
   store = `postgres://plants:secret@127.0.0.1:${standby.port},127.0.0.1:${primary.port}/plants`
   processes = [0, 1].map(() => start(['serve', '--port', '0'], folder(), { PLANTS_STORE: store }))
   urls = await Promise.all(processes.map(({ url }) => url))
@@ -105,7 +105,7 @@ describe('two service processes on one database', () => {
 })
 
 describe('a commit that did not reach the standby', () => {
-  test('is not acknowledged until it has, though its wait was cancelled', async () => {
+  test('is acknowledged only when it has reached it, though its wait was cancelled', async () => {
     const token = await newToken('cautious')
     expect((await call(on(0), 'GET', '/plants', { token })).text).toBe('[]')
     standby.pause()

@@ -1,6 +1,5 @@
-// A request is answered with what was acknowledged before it was sent, by whichever process, on new
-// connections too: beside others that read the same at that moment, which is when answers are
-// shared.
+// An answer holds every write that any process acknowledged before the request was sent, on new
+// connections too. Others read the same list at that moment, because answers are shared then.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -19,10 +18,7 @@ import { locationOf, prepare, storeOptions } from '../support/stores.ts'
 const folder = temporaryFolder()
 const rounds = 400
 const readers = 64
-/**
- * Everything of a kind of store: two servers, and the door through which the command line reaches
- * it.
- */
+/** Two servers on one store, and that store, opened once more as the command line opens it. */
 interface Doors {
   readonly servers: readonly Running[]
   readonly urls: readonly string[]
@@ -99,9 +95,7 @@ function answerOnNewConnection(url: string, token: string): Promise<string> {
   })
 }
 
-/**
- * How often a list missed what was acknowledged before it was asked for, through another process.
- */
+/** How often a list missed a write that another process had acknowledged before. */
 async function missed(
   { urls, store }: Doors,
   times: number,

@@ -40,7 +40,7 @@ async function refusal(
   return { code, err }
 }
 
-/** Serves, answers one request from its store, and stops; resolves to all that it said. */
+/** Serves, answers one request from its store, and stops. Resolves to all its output. */
 async function serves(environment: Environment): Promise<string> {
   const server = start(['serve', '--port', '0'], folder(), environment)
   const url = await server.url
