@@ -1,3 +1,4 @@
+// The OpenAPI document: valid, up to date, and true to the answers of the service.
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'

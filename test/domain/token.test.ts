@@ -1,3 +1,4 @@
+// The form of a token, its hash and its check.
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
