@@ -22,20 +22,17 @@ interface Setting<Value> {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const unitsMs: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-}
-const lifetimeMaxMs = 100 * 365 * 86_400_000
-
 export const settings = {
   host: setting({
     placeholder: 'ADDRESS',
     help: 'address to listen on (default 127.0.0.1)',
     variable: 'PLANTS_HOST',
-    read: readHost,
+    read: (text) =>
+      /^[0-9A-Za-z._-]+$/.test(text) || isIPv6(text)
+        ? text
+        : new Mistake(
+            'an IP address or a host name alone, without brackets, scheme or port (see --port)',
+          ),
     otherwise: () => '127.0.0.1',
   }),
   port: setting({
@@ -64,7 +61,10 @@ export const settings = {
   account: setting<string | undefined>({
     placeholder: 'NAME',
     help: 'the account whose plants the token opens',
-    read: readAccount,
+    read: (text) =>
+      /^\s|\s$/.test(text)
+        ? new Mistake('without white space at either end')
+        : readText(text, 1, nameLengthMax),
     otherwise: () => undefined,
   }),
   label: setting({
@@ -76,13 +76,26 @@ export const settings = {
   scopes: setting<readonly Scope[]>({
     placeholder: 'LIST',
     help: `what the token may do (default ${scopes.join(',')})`,
-    read: readScopes,
+    read: (text) => {
+      const named = new Set(text.split(',').map((part) => part.trim()))
+      const known = scopes.filter((scope) => named.has(scope))
+      return known.length === named.size
+        ? known
+        : new Mistake(`one or more of ${scopes.join(', ')}, separated by commas`)
+    },
     otherwise: () => scopes,
   }),
   expires: setting<number | null>({
     placeholder: 'TIME',
     help: 'how long the token lasts, such as 90d, 12h, 30m or 45s (default: until it is revoked)',
-    read: readLifetimeMs,
+    read: (text) => {
+      const [, amount, unit = ''] = /^([1-9][0-9]{0,9})([smhd])$/.exec(text) ?? []
+      const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit]
+      const lifetimeMs = Number(amount) * (unitMs ?? Number.NaN)
+      return lifetimeMs <= 100 * 365 * 86_400_000
+        ? lifetimeMs
+        : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
+    },
     otherwise: () => null,
   }),
   from: setting<StoreLocation | undefined>({
@@ -111,16 +124,6 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
-/** The values of these settings, by name. Required ones are never undefined. */
-export type Values<Names extends SettingName, Required extends Names = never> = {
-  readonly [Name in Names]: Name extends Required
-    ? Exclude<ValueOf<Name>, undefined>
-    : ValueOf<Name>
-}
-
-type ValueOf<Name extends SettingName> =
-  (typeof settings)[Name] extends Setting<infer Value> ? Value : never
-
 /** Every problem with a command line, in one sentence each. */
 export class UsageProblems extends Error {
   readonly problems: readonly string[]
@@ -131,8 +134,13 @@ export class UsageProblems extends Error {
   }
 }
 
+/** The values of these settings, by name. Required ones are never undefined. */
 export interface Parsed<Names extends SettingName, Required extends Names = never> {
-  readonly values: Values<Names, Required>
+  readonly values: {
+    readonly [Name in Names]: (typeof settings)[Name] extends Setting<infer Value>
+      ? Exclude<Value, Name extends Required ? undefined : never>
+      : never
+  }
   readonly positionals: readonly string[]
 }
 
@@ -147,12 +155,11 @@ export function readSettings<Names extends SettingName, Required extends Names =
   environment: Environment,
   required: readonly Required[] = [],
 ): Parsed<Names, Required> {
-  const given = readFlags(names, args)
-  const problems = [...given.problems]
+  const { flags, positionals, problems } = readFlags(names, args)
   const mustBeGiven: readonly Names[] = required
   const entries = names.map((name) => {
     const { variable, read, otherwise } = settings[name] as Setting<unknown>
-    const flagged = given.flags.get(name)
+    const flagged = flags.get(name)
     const text = flagged ?? (variable === undefined ? undefined : environment[variable])
     if (text === undefined && mustBeGiven.includes(name)) problems.push(`--${name} is missing.`)
     if (text === undefined) return [name, otherwise()]
@@ -162,27 +169,34 @@ export function readSettings<Names extends SettingName, Required extends Names =
       problems.push(`${source} must be ${value.mustBe}, not ${quoted(text)}.`)
     return [name, value]
   })
-  problems.push(...misspelledVariables(environment))
-  const kept = keptByNpm(names, given.positionals, environment)
+  const variables = Object.values(settings).flatMap(({ variable }) => variable ?? [])
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('PLANTS_') || variables.includes(name)) continue
+    const meant = nearest(name, variables)
+    if (meant !== undefined) problems.push(`${name} is not known; did you mean ${meant}?`)
+  }
+  const kept = keptByNpm(names, positionals, environment)
   problems.push(...kept)
   // npm hands on the value of a flag that it has kept, as one argument too many.
-  if (kept.length === 0) problems.push(...positionalProblems(positionalNames, given.positionals))
+  if (kept.length === 0) {
+    for (const name of positionalNames.slice(positionals.length))
+      problems.push(`${name} is missing.`)
+    for (const text of positionals.slice(positionalNames.length))
+      problems.push(`${quoted(text)} is one argument too many.`)
+  }
   if (problems.length > 0) throw new UsageProblems(problems)
-  return Object.freeze({
-    values: Object.freeze(Object.fromEntries(entries)),
-    positionals: given.positionals,
-  })
+  return { values: Object.fromEntries(entries), positionals }
 }
 
-interface Given {
-  readonly flags: Map<string, string>
-  readonly positionals: readonly string[]
-  readonly problems: readonly string[]
-}
-
-function readFlags(names: readonly SettingName[], args: readonly string[]): Given {
+function readFlags(
+  names: readonly SettingName[],
+  args: readonly string[],
+): { flags: Map<string, string>; positionals: string[]; problems: string[] } {
   const options = Object.fromEntries(
-    names.map((name) => [name, { type: takesValue(name) ? 'string' : 'boolean' }] as const),
+    names.map((name) => {
+      const isSwitch = settings[name].placeholder === undefined
+      return [name, { type: isSwitch ? 'boolean' : 'string' }] as const
+    }),
   )
   const { tokens } = parseArgs({
     args: [...args],
@@ -204,7 +218,7 @@ function readFlags(names: readonly SettingName[], args: readonly string[]): Give
       unknown.add(token.index)
       problems.push(unknownFlag(args[token.index] ?? token.rawName, names))
     } else if (flags.has(name)) problems.push(`--${name} is given more than once.`)
-    else if (!takesValue(name)) flags.set(name, token.value ?? 'true')
+    else if (options[name]?.type === 'boolean') flags.set(name, token.value ?? 'true')
     else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('--')))
       problems.push(`--${name} needs a value.`)
     else flags.set(name, token.value)
@@ -225,20 +239,6 @@ function unknownFlag(typed: string, names: readonly SettingName[]): string {
   return `${shortened(flag)} is not known to this command${meant === undefined ? '.' : `; did you mean ${meant}?`}`
 }
 
-/** Refuses variables that are nearly one of ours. */
-function misspelledVariables(environment: Environment): string[] {
-  const known = Object.values(settings as Readonly<Record<string, Setting<unknown>>>).flatMap(
-    ({ variable }) => variable ?? [],
-  )
-  const ours = Object.keys(environment).filter(
-    (name) => name.startsWith('PLANTS_') && !known.includes(name),
-  )
-  return ours.flatMap((name) => {
-    const meant = nearest(name, known)
-    return meant === undefined ? [] : [`${name} is not known; did you mean ${meant}?`]
-  })
-}
-
 /**
  * Finds flags that were typed before the "--" of npm start. npm takes them for its own and passes
  * them on only in variables.
@@ -254,69 +254,24 @@ function keptByNpm(
     return value === undefined ? [] : [{ name, value }]
   })
   return kept.map(({ name, value }) => {
-    if (!takesValue(name))
-      return `npm kept --${name} for itself; write: npm start -- --${name}${value === 'true' ? '' : '=false'}`
-    const typed = value !== 'true' ? value : kept.length === 1 ? positionals[0] : undefined
-    const shown =
-      typed !== undefined && /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://')
-        ? typed
-        : placeholderOf(name)
-    return `npm kept --${name} for itself; write: npm start -- --${name} ${shown}`
+    const { placeholder } = settings[name]
+    const typed = value !== 'true' ? value : kept.length === 1 ? (positionals[0] ?? '') : ''
+    let shown = value === 'true' ? '' : '=false'
+    if (placeholder !== undefined) {
+      const isPlain = /^[\w.:/-]{1,100}$/.test(typed) && !typed.includes('://')
+      shown = ` ${isPlain ? typed : placeholder}`
+    }
+    return `npm kept --${name} for itself; write: npm start -- --${name}${shown}`
   })
-}
-
-function placeholderOf(name: SettingName): string {
-  return (settings[name] as { readonly placeholder?: string }).placeholder ?? ''
-}
-
-function takesValue(name: SettingName): boolean {
-  return 'placeholder' in settings[name]
-}
-
-function positionalProblems(expected: readonly string[], found: readonly string[]): string[] {
-  const missing = expected.slice(found.length).map((name) => `${name} is missing.`)
-  const excess = found
-    .slice(expected.length)
-    .map((text) => `${quoted(text)} is one argument too many.`)
-  return [...missing, ...excess]
 }
 
 function setting<Value>(declared: Setting<Value>): Setting<Value> {
   return declared
 }
 
-function readHost(text: string): string | Mistake {
-  if (/^[0-9A-Za-z._-]+$/.test(text) || isIPv6(text)) return text
-  return new Mistake(
-    'an IP address or a host name alone, without brackets, scheme or port (see --port)',
-  )
-}
-
 function readSwitch(text: string): boolean | Mistake {
   if (/^(?:true|1)$/.test(text)) return true
   return /^(?:false|0|)$/.test(text) ? false : new Mistake('true or false')
-}
-
-function readScopes(text: string): readonly Scope[] | Mistake {
-  const named = new Set(text.split(',').map((part) => part.trim()))
-  const known = scopes.filter((scope) => named.has(scope))
-  return known.length === named.size
-    ? known
-    : new Mistake(`one or more of ${scopes.join(', ')}, separated by commas`)
-}
-
-function readLifetimeMs(text: string): number | Mistake {
-  const [, amount, unit] = /^([1-9][0-9]{0,9})([smhd])$/.exec(text) ?? []
-  const lifetimeMs = Number(amount) * (unitsMs[unit ?? ''] ?? Number.NaN)
-  return lifetimeMs <= lifetimeMaxMs
-    ? lifetimeMs
-    : new Mistake('a time such as 90d, 12h, 30m or 45s, and no more than 100 years')
-}
-
-function readAccount(text: string): string | Mistake {
-  return /^\s|\s$/.test(text)
-    ? new Mistake('without white space at either end')
-    : readText(text, 1, nameLengthMax)
 }
 
 function readText(text: string, min: number, max: number): string | Mistake {
@@ -326,16 +281,12 @@ function readText(text: string, min: number, max: number): string | Mistake {
   return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) ? new Mistake('without control characters') : text
 }
 
-/** Most characters of typed text that a message repeats. */
-const shownMax = 100
-
-function shortened(text: string): string {
-  return text.length > shownMax
-    ? `${[...text.slice(0, 2 * shownMax)].slice(0, shownMax).join('')}…`
-    : text
-}
-
 /** Typed text as a message repeats it: quoted, shortened and without tokens. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(withoutTokens(text)))
+}
+
+/** At most a hundred characters, of which each may be two code units. */
+function shortened(text: string): string {
+  return text.length > 100 ? `${[...text.slice(0, 200)].slice(0, 100).join('')}…` : text
 }
