@@ -49,23 +49,22 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * Reads a body: UTF-8, at most one leading byte order mark, one JSON value within the bounds above.
  */
 export function readJson(body: Uint8Array): JsonValue {
-  return new Reader(decode(body)).read()
-}
-
-function decode(body: Uint8Array): string {
+  let text: string
   try {
-    return utf8.decode(body)
+    text = utf8.decode(body)
   } catch {
-    return refuse('The body must be valid UTF-8.')
+    return refuseInput('The body must be valid UTF-8.')
   }
+  return new Reader(text).read()
 }
 
-function refuse(message: string): never {
+/** Refuses what a caller sent. `message` is one sentence that names what is wrong. */
+export function refuseInput(message: string): never {
   throw new Failure('input-invalid', message)
 }
 
 function refuseSyntax(): never {
-  return refuse('The body must be valid JSON.')
+  return refuseInput('The body must be valid JSON.')
 }
 
 /** The codes of the characters that JSON is made of. */
@@ -98,7 +97,7 @@ class Reader {
   }
 
   read(): JsonValue {
-    if (Number.isNaN(this.#next())) refuse('The body is empty; send a JSON object.')
+    if (Number.isNaN(this.#next())) refuseInput('The body is empty; send a JSON object.')
     const value = this.#value(1)
     return Number.isNaN(this.#next()) ? value : refuseSyntax()
   }
@@ -123,12 +122,13 @@ class Reader {
   #value(depth: number): JsonValue {
     this.#values += 1
     if (this.#values > valuesMax)
-      refuse(
+      refuseInput(
         `The body must not hold more than ${valuesMax} values, counting every member and every element.`,
       )
     switch (this.#text.charCodeAt(this.#at)) {
       case code.quote:
-        return this.#text.length > sharedTextMax ? copy(this.#string()) : this.#string()
+        // A string cut from a text keeps the whole text in memory; a copy does not.
+        return this.#text.length > sharedTextMax ? ['', this.#string()].join('') : this.#string()
       case code.object:
         return this.#object(depth)
       case code.array:
@@ -154,7 +154,7 @@ class Reader {
   /** Reads the values between two brackets. If `names` is given, reads a name before each value. */
   #elements(depth: number, end: number, names?: string[]): JsonValue[] {
     if (depth > nestingMax)
-      refuse(`The body must not be nested more than ${nestingMax} levels deep.`)
+      refuseInput(`The body must not be nested more than ${nestingMax} levels deep.`)
     const values: JsonValue[] = []
     this.#at += 1
     if (this.#takes(end)) return values
@@ -210,11 +210,6 @@ class Reader {
   }
 }
 
-/** A string cut from a text keeps the whole text in memory; a copy does not. */
-function copy(text: string): string {
-  return ['', text].join('')
-}
-
 /** Makes a string too long for the engine's table, which takes only short ones. */
 const padding = ' '.repeat(64)
 
@@ -226,38 +221,25 @@ function unescaped(text: string): string {
   }
 }
 
-/** Longest member name that a refusal repeats, in UTF-16 code units. */
-const quotedNameMax = 64
-
-/** Up to this many names, it is faster to compare each with each than to sort them. */
-const comparedNamesMax = 8
-
 function refuseDuplicates(names: readonly string[]): void {
-  const twice =
-    names.length > comparedNamesMax ? twiceInSorted(names.toSorted()) : twiceInFew(names)
+  let twice: string | undefined
+  if (names.length > 8) {
+    const sorted = names.toSorted()
+    twice = sorted.find((name, at) => name === sorted[at + 1])
+  } else {
+    // A few names are compared faster each with each than sorted.
+    for (let at = 1; at < names.length && twice === undefined; at += 1)
+      if (names.indexOf(names[at] as string) < at) twice = names[at]
+  }
   if (twice === undefined) return
-  const quoted = JSON.stringify(withoutTokens(twice).slice(0, quotedNameMax))
-  refuse(`The body holds the member ${quoted} more than once in one object.`)
+  const quoted = JSON.stringify(withoutTokens(twice).slice(0, 64))
+  refuseInput(`The body holds the member ${quoted} more than once in one object.`)
 }
-
-function twiceInFew(names: readonly string[]): string | undefined {
-  for (let at = 1; at < names.length; at += 1)
-    if (names.indexOf(names[at] as string) < at) return names[at]
-  return undefined
-}
-
-function twiceInSorted(names: readonly string[]): string | undefined {
-  return names.find((name, at) => name === names[at + 1])
-}
-
-/**
- * Digits of the largest 64-bit integer: a longer number is out of every range that matters here.
- */
-const integerDigitsMax = 19
 
 /**
  * The value of a JSON number if it is an integer of at most 19 digits, however it is spelled
- * (`7`, `7.0`, `70e-1`), else undefined. Exact, and linear in the length of the text.
+ * (`7`, `7.0`, `70e-1`), else undefined. Exact, and linear in the length of the text. A longer
+ * integer is out of every range that matters here: 19 digits hold the largest of 64 bits.
  */
 export function exactInteger(source: string): bigint | undefined {
   if (/^-?\d{1,19}$/.test(source)) return BigInt(source)
@@ -270,6 +252,6 @@ export function exactInteger(source: string): bigint | undefined {
   let end = digits.length
   while (digits.charAt(end - 1) === '0') end -= 1
   const zeros = Number(exponent) - fraction.length + digits.length - end
-  if (zeros < 0 || end - first + zeros > integerDigitsMax) return undefined
+  if (zeros < 0 || end - first + zeros > 19) return undefined
   return BigInt(sign + digits.slice(first, end) + '0'.repeat(zeros))
 }

@@ -13,23 +13,22 @@ export type Refusal =
   | 'body-too-large'
   | 'internal'
 
-/** One row of the table. The sentence and the header are made from the failure's detail. */
-export interface RefusalForm {
-  readonly status: number
-  /** When this happens, for the OpenAPI document. */
-  readonly when: string
-  /** One English sentence. The same condition gets the same one. */
-  readonly sentence: (detail: string) => string
-  readonly header?: { readonly name: string; readonly value: (detail: string) => string }
-  /** A real detail, for the OpenAPI document. Absent if the refusal has none. */
-  readonly exampleDetail?: string
-}
-
 const challenge = 'Bearer realm="plants"'
-const refusedChallenge = `${challenge}, error="invalid_token", error_description="The bearer token is unknown, malformed, expired or revoked"`
 const retryAfter = { name: 'Retry-After', value: () => '1' }
 
-export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
+/** The table. A sentence and a header are made from the failure's detail. */
+export const refusals: {
+  readonly [Each in Refusal]: {
+    readonly status: number
+    /** When this happens, for the OpenAPI document. */
+    readonly when: string
+    /** One English sentence. The same condition gets the same one. */
+    readonly sentence: (detail: string) => string
+    readonly header?: { readonly name: string; readonly value: (detail: string) => string }
+    /** A real detail, for the OpenAPI document. Absent if the refusal has none. */
+    readonly exampleDetail?: string
+  }
+} = {
   'request-malformed': {
     status: 400,
     when: 'The request line or the Host header is not valid.',
@@ -51,7 +50,11 @@ export const refusals: Readonly<Record<Refusal, RefusalForm>> = {
     status: 401,
     when: 'The bearer token is unknown, malformed, expired or revoked.',
     sentence: () => 'The bearer token is not valid: it is unknown, malformed, expired or revoked.',
-    header: { name: 'WWW-Authenticate', value: () => refusedChallenge },
+    header: {
+      name: 'WWW-Authenticate',
+      value: () =>
+        `${challenge}, error="invalid_token", error_description="The bearer token is unknown, malformed, expired or revoked"`,
+    },
   },
   'scope-missing': {
     status: 403,
