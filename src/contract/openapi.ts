@@ -2,41 +2,28 @@
 import { type Operation, operations } from './operations.ts'
 import { newPlantShape, plantShape } from './plants.ts'
 import { type Refusal, refusals } from './refusals.ts'
-import type { PublishedSchema } from './schema.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 const json = 'application/json'
 
-/** Refusals of every operation, and those of every operation that needs a token. */
-const refusalsOfEverything = ['request-malformed', 'internal'] as const
-const refusalsOfCallers = [
-  'token-missing',
-  'token-refused',
-  'scope-missing',
-  'store-unavailable',
-] as const
-
 /** The document as JSON text, with every digit of its 64-bit bounds. */
 export function openapiText(indent?: number): string {
-  return JSON.stringify(
-    openapiDocument(),
-    (_name, value) => (typeof value === 'bigint' ? rawJson(String(value)) : value),
-    indent,
-  )
-}
-
-/** JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
-const { rawJSON: rawJson } = JSON as unknown as { readonly rawJSON: (text: string) => object }
-
-function openapiDocument(): Json {
-  return {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const [id, operation] of Object.entries(operations) as [string, Operation][]) {
+    if (operation.unpublished) continue
+    const method = operation.method.toLowerCase()
+    paths[operation.path] = { ...paths[operation.path], [method]: published(id, operation) }
+  }
+  const document = {
     openapi: '3.1.1',
     info: {
       title: 'Plants',
       version: '1.0.0',
       summary: 'Create, list and delete plants.',
-      description: introduction,
+      description: [
+        'Every body is JSON, whatever `Accept` says. Every failure carries an `Error`: the HTTP status and one sentence that names the field and what is wrong with it.',
+        'A token opens one account, which sees and deletes exactly the plants that it created; two accounts may use the same id. A write that is answered with 200 or 204 is durable.',
+        '`HEAD` answers as `GET` without the body. `OPTIONS` answers 204 with `Allow` on every path. An unknown path gets 404, another method on a known path 405 with `Allow`. A method that nobody knows gets 501 or a closed connection. Unknown members and query parameters are ignored.',
+      ].join('\n\n'),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This service' }],
@@ -44,7 +31,7 @@ function openapiDocument(): Json {
       { name: 'Plants', description: "The plants of the caller's account." },
       { name: 'Health', description: 'For load balancers and orchestrators. No token is needed.' },
     ],
-    paths: paths(),
+    paths,
     components: {
       securitySchemes: {
         bearer: {
@@ -56,26 +43,11 @@ function openapiDocument(): Json {
       schemas,
     },
   }
-}
-
-const introduction = [
-  'Every body is JSON, whatever `Accept` says. Every failure carries an `Error`: the HTTP status and one sentence that names the field and what is wrong with it.',
-  'A token opens one account, which sees and deletes exactly the plants that it created; two accounts may use the same id. A write that is answered with 200 or 204 is durable.',
-  '`HEAD` answers as `GET` without the body. `OPTIONS` answers 204 with `Allow` on every path. An unknown path gets 404, another method on a known path 405 with `Allow`. A method that nobody knows gets 501 or a closed connection. Unknown members and query parameters are ignored.',
-].join('\n\n')
-
-const errorSchema: PublishedSchema = {
-  title: 'Error',
-  type: 'object',
-  required: ['error', 'message'],
-  properties: {
-    error: { type: 'integer', format: 'int32', description: 'The HTTP status.', examples: [400] },
-    message: {
-      type: 'string',
-      description: 'One sentence that says what is wrong.',
-      examples: ['name must be a string, not a number.'],
-    },
-  },
+  // JSON.rawJSON (ECMAScript 2026), which TypeScript's library does not declare yet.
+  const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => object }
+  const exact = (_name: string, value: unknown): unknown =>
+    typeof value === 'bigint' ? rawJSON(String(value)) : value
+  return JSON.stringify(document, exact, indent)
 }
 
 const schemas = {
@@ -88,148 +60,92 @@ const schemas = {
     required: ['status'],
     properties: { status: { type: 'string', enum: ['alive', 'ready'] } },
   },
-  Error: errorSchema,
-} as const satisfies Record<string, PublishedSchema>
-
-/** A real answer of each operation. */
-const successExamples: Readonly<Record<string, unknown>> = {
-  createPlant: { name: 'Monstera deliciosa', tag: 'indoor' },
-  listPlants: [{ name: 'Monstera deliciosa', tag: 'indoor' }, { name: 'Ginkgo biloba' }],
-  livez: { status: 'alive' },
-  readyz: { status: 'ready' },
+  Error: {
+    title: 'Error',
+    type: 'object',
+    required: ['error', 'message'],
+    properties: {
+      error: { type: 'integer', format: 'int32', description: 'The HTTP status.', examples: [400] },
+      message: {
+        type: 'string',
+        description: 'One sentence that says what is wrong.',
+        examples: ['name must be a string, not a number.'],
+      },
+    },
+  },
 }
 
-function paths(): Json {
-  const byPath: Record<string, Record<string, Json>> = {}
-  for (const [id, operation] of Object.entries(operations) as [string, Operation][]) {
-    if (operation.unpublished) continue
-    byPath[operation.path] = {
-      ...byPath[operation.path],
-      [operation.method.toLowerCase()]: published(id, operation),
-    }
-  }
-  return byPath
-}
-
-function published(id: string, operation: Operation): Json {
-  const isPublic = operation.access === 'public'
+/** An operation as the document says it. A member that is undefined is left out of the text. */
+function published(id: string, operation: Operation): object {
+  const { access, summary, description = summary, takes, body, success } = operation
+  const { status, shape, example, header } = success
+  const isPublic = access === 'public'
+  const parameters = Object.values(takes).map(({ in: place, name, parameter }) => {
+    const { description, examples, ...schema } = parameter.published
+    const example = (examples as readonly unknown[] | undefined)?.[0]
+    return { name, in: place, required: place === 'path', description, schema, example }
+  })
   return {
     operationId: id,
-    summary: operation.summary,
-    description: description(operation),
+    summary,
+    description: isPublic ? description : `${description}\n\nNeeds the scope \`${access}\`.`,
     tags: [isPublic ? 'Health' : 'Plants'],
     security: isPublic ? [] : [{ bearer: [] }],
-    ...parameters(operation),
-    ...requestBody(operation),
-    responses: { ...success(id, operation), ...failures(operation) },
-  }
-}
-
-function description({ description: text, access, summary }: Operation): string {
-  const scope = access === 'public' ? undefined : `Needs the scope \`${access}\`.`
-  return [text ?? summary, scope].filter((part) => part !== undefined).join('\n\n')
-}
-
-function parameters({ takes }: Operation): Json {
-  const list = Object.values(takes).map(({ in: place, name, parameter }) => {
-    const {
-      description: text,
-      examples,
-      ...schema
-    } = parameter.published as { description?: string; examples?: readonly unknown[] }
-    return {
-      name,
-      in: place,
-      required: place === 'path',
-      description: text,
-      schema,
-      example: examples?.[0],
-    }
-  })
-  return list.length === 0 ? {} : { parameters: list }
-}
-
-function requestBody({ body }: Operation): Json {
-  if (body === undefined) return {}
-  const examples = {
-    small: {
-      summary: 'A plant with a tag',
-      value: { id: 7, name: 'Monstera deliciosa', tag: 'indoor' },
-    },
-    untagged: { summary: 'A plant without a tag', value: { id: 8, name: 'Ginkgo biloba' } },
-  }
-  return {
-    requestBody: {
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: body && {
       required: true,
-      content: { [json]: { schema: { $ref: '#/components/schemas/NewPlant' }, examples } },
+      content: {
+        [json]: {
+          schema: { $ref: '#/components/schemas/NewPlant' },
+          examples: {
+            small: {
+              summary: 'A plant with a tag',
+              value: { id: 7, name: 'Monstera deliciosa', tag: 'indoor' },
+            },
+            untagged: { summary: 'A plant without a tag', value: { id: 8, name: 'Ginkgo biloba' } },
+          },
+        },
+      },
+    },
+    responses: {
+      [status]: {
+        description: success.description,
+        headers: header && { [header.name]: publishedHeader(header.description, header.example) },
+        content: shape && {
+          [json]: { schema: { $ref: `#/components/schemas/${shape}` }, example },
+        },
+      },
+      ...failures(operation),
     },
   }
-}
-
-function success(
-  id: string,
-  { success: { status, description: text, media, shape, header } }: Operation,
-): Json {
-  const headers =
-    header === undefined
-      ? {}
-      : { headers: { [header.name]: publishedHeader(header.description, header.example) } }
-  const content =
-    media === undefined || shape === undefined
-      ? {}
-      : {
-          content: {
-            [media]: {
-              schema: { $ref: `#/components/schemas/${shape}` },
-              example: successExamples[id],
-            },
-          },
-        }
-  return { [status]: { description: text, ...headers, ...content } }
 }
 
 /** One response for each status, with an example for each of its refusals. */
-function failures({ access, refusals: own }: Operation): Json {
-  const all = new Set<Refusal>([
-    ...refusalsOfEverything,
-    ...(access === 'public' ? [] : refusalsOfCallers),
-    ...own,
-  ])
-  const statuses = [...new Set([...all].map((refusal) => refusals[refusal].status))]
-  return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      failure(
-        status,
-        [...all].filter((refusal) => refusals[refusal].status === status),
-      ),
-    ]),
-  )
-}
-
-function failure(status: number, those: readonly Refusal[]): Json {
-  const forms = those.map((refusal) => refusals[refusal])
-  const headers = Object.fromEntries(
-    forms.flatMap(({ header, when, exampleDetail = '' }) =>
-      header === undefined
-        ? []
-        : [[header.name, publishedHeader(when, header.value(exampleDetail))]],
-    ),
-  )
-  const examples = Object.fromEntries(
-    those.map((refusal) => {
-      const { when, sentence, exampleDetail } = refusals[refusal]
-      const value = { error: status, message: sentence(exampleDetail ?? '') }
-      return [refusal, { summary: when, value }]
-    }),
-  )
-  return {
-    description: forms.map(({ when }) => when).join(' '),
-    ...(Object.keys(headers).length === 0 ? {} : { headers }),
-    content: { [json]: { schema: { $ref: '#/components/schemas/Error' }, examples } },
+function failures({ access, refusals: own }: Operation): object {
+  const all: Refusal[] = ['request-malformed', 'internal']
+  if (access !== 'public')
+    all.push('token-missing', 'token-refused', 'scope-missing', 'store-unavailable')
+  const byStatus = Map.groupBy(new Set([...all, ...own]), (refusal) => refusals[refusal].status)
+  const responses: Record<number, object> = {}
+  for (const [status, those] of byStatus) {
+    const headers: Record<string, object> = {}
+    const examples: Record<string, object> = {}
+    for (const refusal of those) {
+      const { when, sentence, header, exampleDetail = '' } = refusals[refusal]
+      if (header !== undefined)
+        headers[header.name] = publishedHeader(when, header.value(exampleDetail))
+      const value = { error: status, message: sentence(exampleDetail) }
+      examples[refusal] = { summary: when, value }
+    }
+    responses[status] = {
+      description: those.map((refusal) => refusals[refusal].when).join(' '),
+      headers: Object.keys(headers).length === 0 ? undefined : headers,
+      content: { [json]: { schema: { $ref: '#/components/schemas/Error' }, examples } },
+    }
   }
+  return responses
 }
 
-function publishedHeader(text: string, example: string): Json {
-  return { description: text, schema: { type: 'string' }, example }
+function publishedHeader(description: string, example: string): object {
+  return { description, schema: { type: 'string' }, example }
 }

@@ -1,41 +1,27 @@
 // Every operation, declared once: its route, its access, its parameters and its answer. Types,
 // parsers and the OpenAPI document all come from this file.
-import { Failure } from '../domain/failure.ts'
 import type { Scope } from '../domain/token.ts'
-import type { JsonValue } from './json.ts'
-import { cursor, idempotencyKey, limit, newPlantShape, plantId } from './plants.ts'
+import { type JsonValue, refuseInput } from './json.ts'
+import { cursor, newPlantShape, plantId } from './plants.ts'
 import type { Refusal } from './refusals.ts'
-import { anyText, type Member, type Parameter, type ValueOf } from './schema.ts'
+import { anyText, count, formatted, type Member, type Parameter } from './schema.ts'
 
-export type Method = 'GET' | 'POST' | 'DELETE' | 'OPTIONS'
-
-interface PlacedParameter<Value> {
-  readonly in: 'path' | 'query' | 'header'
-  readonly name: string
-  readonly parameter: Parameter<Value>
-}
-
-type PlacedParameters = Readonly<Record<string, PlacedParameter<unknown>>>
-
-/** What an operation answers when it succeeds. `media` is absent if there is no body. */
-export interface Success {
-  readonly status: number
-  readonly description: string
-  readonly media?: string
-  /** The name of the published shape of the body, or that of its elements. */
-  readonly shape?: 'Plant' | 'Plants' | 'Health'
-  readonly header?: {
-    readonly name: string
-    readonly description: string
-    readonly example: string
-  }
-}
+type PlacedParameters = Readonly<
+  Record<
+    string,
+    {
+      readonly in: 'path' | 'query' | 'header'
+      readonly name: string
+      readonly parameter: Parameter<unknown>
+    }
+  >
+>
 
 export interface Operation<
   Takes extends PlacedParameters = PlacedParameters,
   Body extends Member<unknown> | undefined = Member<unknown> | undefined,
 > {
-  readonly method: Method
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'OPTIONS'
   /** A path template with at most one parameter, as its last segment. */
   readonly path: string
   /** The scope that a caller needs, or `public` if no token is needed. */
@@ -44,7 +30,22 @@ export interface Operation<
   readonly description?: string
   readonly takes: Takes
   readonly body: Body
-  readonly success: Success
+  /** What it answers if it succeeds. */
+  readonly success: {
+    readonly status: number
+    readonly description: string
+    /** The name of the published shape of a body in JSON. */
+    readonly shape?: 'Plant' | 'Plants' | 'Health'
+    /** A real body, for the OpenAPI document. */
+    readonly example?: unknown
+    /** The media type of a body that has no published shape. */
+    readonly media?: string
+    readonly header?: {
+      readonly name: string
+      readonly description: string
+      readonly example: string
+    }
+  }
   /** Its refusals beside those that every operation has. */
   readonly refusals: readonly Refusal[]
   /** Left out of the OpenAPI document: pages for people. */
@@ -54,20 +55,11 @@ export interface Operation<
 /** The typed input of an operation. A path parameter is always there; others may be absent. */
 export type InputOf<Of> =
   Of extends Operation<infer Takes, infer Body>
-    ? { readonly [Name in keyof Takes]: ParameterOf<Takes[Name]> } & (Body extends Member<
-        infer Value
-      >
-        ? { readonly body: Value }
-        : unknown)
-    : never
-
-type ParameterOf<Placed> = Placed extends {
-  readonly in: 'path'
-  readonly parameter: infer Declared
-}
-  ? ValueOf<Declared>
-  : Placed extends { readonly parameter: infer Declared }
-    ? ValueOf<Declared> | undefined
+    ? {
+        readonly [Name in keyof Takes]: Takes[Name]['parameter'] extends Parameter<infer Value>
+          ? Value | (Takes[Name]['in'] extends 'path' ? never : undefined)
+          : never
+      } & (Body extends Member<infer Value> ? { readonly body: Value } : unknown)
     : never
 
 function operation<const Takes extends PlacedParameters, Body extends Member<unknown> | undefined>(
@@ -79,8 +71,8 @@ function operation<const Takes extends PlacedParameters, Body extends Member<unk
 /** The parameters of a request as text. `query` returns every value under a name. */
 export interface RawParameters {
   readonly path: string | undefined
-  readonly query: (name: string) => readonly string[] | undefined
-  readonly header: (name: string) => string | null
+  readonly query: (name: string) => readonly string[]
+  readonly header: (name: string) => string | undefined
 }
 
 /** Reads an operation's input. Throws a Failure that names what is wrong. */
@@ -90,56 +82,41 @@ export function readInput<Of extends Operation>(
   body: JsonValue | undefined,
 ): InputOf<Of> {
   const input: Record<string, unknown> = {}
-  for (const key in operation.takes)
-    input[key] = readParameter(operation.takes[key] as PlacedParameter<unknown>, raw)
+  for (const key in operation.takes) {
+    const { in: place, name, parameter } = operation.takes[key] as PlacedParameters[string]
+    const [text, ...others] =
+      place === 'query' ? raw.query(name) : [place === 'path' ? raw.path : raw.header(name)]
+    if (others.length > 0) refuseInput(`${name} must not be given more than once.`)
+    input[key] = text === undefined ? undefined : parameter.fromText(text, name)
+  }
   if (operation.body !== undefined)
     input['body'] = operation.body.fromJson(body as JsonValue, 'The body')
   return input as InputOf<Of>
 }
 
-function readParameter(
-  { in: place, name, parameter }: PlacedParameter<unknown>,
-  raw: RawParameters,
-): unknown {
-  if (place === 'path') return parameter.fromText(raw.path ?? '', name)
-  if (place === 'header') {
-    const text = raw.header(name)
-    return text === null ? undefined : parameter.fromText(text, name)
-  }
-  const [text, ...others] = raw.query(name) ?? []
-  if (others.length > 0)
-    throw new Failure('input-invalid', `${name} must not be given more than once.`)
-  return text === undefined ? undefined : parameter.fromText(text, name)
-}
-
-/** The versions that a browser already has, and the encodings that it can unpack. */
-const pageTakes = {
-  ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
-  acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
-  /** The page that loads a file names its version, so the content under that URL never changes. */
-  version: { in: 'query', name: 'v', parameter: anyText },
-} as const
-
 /** The answer to a browser that already has the page. */
 export const notModifiedStatus = 304
 
 /** A page for people, or a file that it loads: public, the same for everybody. */
-function page(path: string, media: string): Operation<typeof pageTakes, undefined> {
-  return {
+function page(path: string, media: string) {
+  return operation({
     method: 'GET',
     path,
     access: 'public',
     summary: path,
-    takes: pageTakes,
+    takes: {
+      // The versions that a browser already has, and the encodings that it can unpack.
+      ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
+      acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
+      // The page that loads a file names its version, so the content under that URL never changes.
+      version: { in: 'query', name: 'v', parameter: anyText },
+    },
     body: undefined,
     success: { status: 200, description: path, media },
     refusals: [],
     unpublished: true,
-  }
+  })
 }
-
-const json = 'application/json'
-const bodyRefusals = ['media-type-unsupported', 'encoding-unsupported', 'body-too-large'] as const
 
 export const operations = {
   createPlant: operation({
@@ -149,12 +126,34 @@ export const operations = {
     summary: 'Create a plant',
     description:
       'Adds a plant under an id of your choosing. A 200 means that the plant is durable. An id that is taken is refused with 409 and never overwritten; it is free again once its plant is deleted.',
-    takes: { idempotencyKey: { in: 'header', name: 'Idempotency-Key', parameter: idempotencyKey } },
+    takes: {
+      idempotencyKey: {
+        in: 'header',
+        name: 'Idempotency-Key',
+        parameter: formatted(
+          /^(?!""$)(?:[!-~]{1,255}|"[!-~]{1,255}")$/,
+          '1 to 255 visible ASCII characters, bare or in double quotes',
+          (value) => (/^"..*"$/.test(value) ? value.slice(1, -1) : value),
+          {
+            description:
+              'Makes a retry safe: a repeat with the same key and the same plant gets the first answer again, as long as that plant exists. Quoted or bare.',
+            examples: ['"5f2c9d1e-create-7"'],
+          },
+        ),
+      },
+    },
     body: newPlantShape,
-    success: { status: 200, description: 'The plant is kept.', media: json, shape: 'Plant' },
+    success: {
+      status: 200,
+      description: 'The plant is kept.',
+      shape: 'Plant',
+      example: { name: 'Monstera deliciosa', tag: 'indoor' },
+    },
     refusals: [
       'input-invalid',
-      ...bodyRefusals,
+      'media-type-unsupported',
+      'encoding-unsupported',
+      'body-too-large',
       'id-taken',
       'idempotency-key-reused',
       'outcome-unknown',
@@ -168,15 +167,22 @@ export const operations = {
     description:
       "Every plant of the caller's account in ascending order of id, or the first ones if `limit` is given. A list of up to 1,000 plants is one snapshot, as long as its text stays within 16 MiB. A longer one is streamed: a plant that is there throughout appears exactly once. A list that breaks off ends the connection without the closing bracket; with a `limit` above 1,000 that also happens when others create so many plants meanwhile that the limit would be exceeded.",
     takes: {
-      limit: { in: 'query', name: 'limit', parameter: limit },
+      limit: {
+        in: 'query',
+        name: 'limit',
+        parameter: count({
+          description: 'Maximum number of plants to return. Absent: every plant.',
+          examples: [20],
+        }),
+      },
       after: { in: 'query', name: 'after', parameter: cursor },
     },
     body: undefined,
     success: {
       status: 200,
       description: 'The plants.',
-      media: json,
       shape: 'Plants',
+      example: [{ name: 'Monstera deliciosa', tag: 'indoor' }, { name: 'Ginkgo biloba' }],
       header: {
         name: 'Link',
         description:
@@ -204,7 +210,7 @@ export const operations = {
     summary: 'Is the process alive?',
     takes: {},
     body: undefined,
-    success: { status: 200, description: 'It is.', media: json, shape: 'Health' },
+    success: { status: 200, description: 'It is.', shape: 'Health', example: { status: 'alive' } },
     refusals: [],
   }),
   readyz: operation({
@@ -216,7 +222,7 @@ export const operations = {
       'Asks the store, its reader and its writer. Answers 503 while they do not answer, and while the service is stopping.',
     takes: {},
     body: undefined,
-    success: { status: 200, description: 'It can.', media: json, shape: 'Health' },
+    success: { status: 200, description: 'It can.', shape: 'Health', example: { status: 'ready' } },
     refusals: ['store-unavailable'],
   }),
   openapi: page('/openapi.json', 'application/json'),

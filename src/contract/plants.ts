@@ -1,7 +1,7 @@
-// The shapes of the specification: Plant, NewPlant, Error, and the parameters of the operations.
+// The shapes of the specification: Plant, NewPlant, Error, and a cursor.
 import type { Plant } from '../domain/plant.ts'
 import { nestingMax, valuesMax } from './json.ts'
-import { count, formatted, int64, object, optional, text } from './schema.ts'
+import { formatted, int64, object, text } from './schema.ts'
 
 const name = text({
   description: 'Name of the plant. Kept as it is sent: nothing is trimmed or normalised.',
@@ -18,12 +18,14 @@ export const plantId = int64({
 })
 
 export const plantShape = object(
-  { name, tag: optional(tag) },
+  { name },
+  { tag },
   { title: 'Plant', examples: [{ name: 'Monstera deliciosa', tag: 'indoor' }] },
 )
 
 export const newPlantShape = object(
-  { id: plantId, name, tag: optional(tag) },
+  { id: plantId, name },
+  { tag },
   {
     title: 'NewPlant',
     description: `Members other than these are ignored. A body holds at most ${valuesMax} values, counting itself, the value of every member and every element, and is nested at most ${nestingMax} levels deep. A member name that appears twice in one object is refused.`,
@@ -61,7 +63,13 @@ export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
       text = 0
     }
     if (plantText > pieceTextMax) {
-      yield* longPlantJson(separator, plant)
+      yield `${separator}{"name":"`
+      yield* quotedPieces(plant.name)
+      if (plant.tag !== null) {
+        yield '","tag":"'
+        yield* quotedPieces(plant.tag)
+      }
+      yield '"}'
       separator = ','
     } else {
       piece.push(plant)
@@ -69,16 +77,6 @@ export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
     }
   }
   if (piece.length > 0) yield separator + plantsJson(piece)
-}
-
-function* longPlantJson(separator: string, { name, tag }: Plant): Generator<string> {
-  yield `${separator}{"name":"`
-  yield* quotedPieces(name)
-  if (tag !== null) {
-    yield '","tag":"'
-    yield* quotedPieces(tag)
-  }
-  yield '"}'
 }
 
 /**
@@ -110,11 +108,6 @@ export function errorJson(status: number, message: string): string {
   return JSON.stringify({ error: status, message })
 }
 
-export const limit = count({
-  description: 'Maximum number of plants to return. Absent: every plant.',
-  examples: [20],
-})
-
 /**
  * An id as eight bytes in base64url: eleven characters, and the last one carries four bits only.
  */
@@ -133,14 +126,3 @@ export function cursorText(id: bigint): string {
   bytes.writeBigInt64BE(id)
   return bytes.toString('base64url')
 }
-
-export const idempotencyKey = formatted(
-  /^(?!""$)(?:[!-~]{1,255}|"[!-~]{1,255}")$/,
-  '1 to 255 visible ASCII characters, bare or in double quotes',
-  (value) => (/^"..*"$/.test(value) ? value.slice(1, -1) : value),
-  {
-    description:
-      'Makes a retry safe: a repeat with the same key and the same plant gets the first answer again, as long as that plant exists. Quoted or bare.',
-    examples: ['"5f2c9d1e-create-7"'],
-  },
-)

@@ -1,7 +1,6 @@
 // The kinds of value in the contract. Each declaration gives three things: a TypeScript type, a
 // parser, and the JSON Schema (2020-12) that the OpenAPI document publishes.
-import { Failure } from '../domain/failure.ts'
-import { exactInteger, JsonNumber, JsonObject, type JsonValue } from './json.ts'
+import { exactInteger, JsonNumber, JsonObject, type JsonValue, refuseInput } from './json.ts'
 
 /** A JSON Schema as it is published. */
 export type PublishedSchema = Readonly<Record<string, unknown>>
@@ -18,31 +17,21 @@ export interface Parameter<Value> {
   readonly fromText: (text: string, name: string) => Value
 }
 
-/** The TypeScript type that a declaration reads. */
-export type ValueOf<Declared> =
-  Declared extends Member<infer Value>
-    ? Value
-    : Declared extends Parameter<infer Value>
-      ? Value
-      : never
-
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
-const int32Max = 2 ** 31 - 1
-
-/** A path or query takes one spelling of a number: no fraction, no exponent, no leading zero. */
-const inDigits = ', in plain decimal digits'
 
 /**
  * A signed 64-bit integer, kept exactly as a bigint.
+ *
+ * A path or query takes one spelling of a number: no fraction, no exponent, no leading zero.
  *
  *     int64({ examples: [7] }).fromText('7', 'id')      // 7n
  *     int64({ examples: [7] }).fromText('7.0', 'id')    // refused: a path takes digits alone
  */
 export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<bigint> {
-  const checked = (value: bigint | undefined, name: string, spelling = ''): bigint => {
+  const checked = (value: bigint | undefined, name: string, spelling: string): bigint => {
     if (value !== undefined && value >= int64Min && value <= int64Max) return value
-    return refuse(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
+    return refuseInput(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
   }
   return {
     // The upper bound is exclusive because many readers use doubles, which can hold 2^63 but not
@@ -56,10 +45,12 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
     },
     fromJson: (json, name) =>
       json instanceof JsonNumber
-        ? checked(exactInteger(json.source), name)
+        ? checked(exactInteger(json.source), name, '')
         : refuseKind(name, 'a number', json),
-    fromText: (text, name) =>
-      checked(/^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined, name, inDigits),
+    fromText: (text, name) => {
+      const value = /^-?(?:0|[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined
+      return checked(value, name, ', in plain decimal digits')
+    },
   }
 }
 
@@ -69,13 +60,14 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
  *     count({ examples: [20] }).fromText('20', 'limit') // 20
  */
 export function count(annotations: PublishedSchema): Parameter<number> {
+  const max = 2 ** 31 - 1
   return {
-    published: { type: 'integer', format: 'int32', minimum: 0, maximum: int32Max, ...annotations },
+    published: { type: 'integer', format: 'int32', minimum: 0, maximum: max, ...annotations },
     fromText: (text, name) => {
       const value = /^(?:0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN
-      return value <= int32Max
+      return value <= max
         ? value
-        : refuse(`${name} must be an integer between 0 and ${int32Max}${inDigits}.`)
+        : refuseInput(`${name} must be an integer between 0 and ${max}, in plain decimal digits.`)
     },
   }
 }
@@ -91,8 +83,8 @@ export function text(annotations: PublishedSchema): Member<string> {
     published: { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$', ...annotations },
     fromJson: (json, name) => {
       if (typeof json !== 'string') return refuseKind(name, 'a string', json)
-      if (json.includes('\0')) return refuse(`${name} must not contain the character U+0000.`)
-      if (!json.isWellFormed()) return refuse(`${name} must not contain a lone surrogate.`)
+      if (json.includes('\0')) return refuseInput(`${name} must not contain the character U+0000.`)
+      if (!json.isWellFormed()) return refuseInput(`${name} must not contain a lone surrogate.`)
       return json
     },
   }
@@ -112,7 +104,7 @@ export function formatted<Value>(
   return {
     published: { type: 'string', pattern: pattern.source, ...annotations },
     fromText: (value, name) =>
-      pattern.test(value) ? read(value) : refuse(`${name} must be ${form}.`),
+      pattern.test(value) ? read(value) : refuseInput(`${name} must be ${form}.`),
   }
 }
 
@@ -126,80 +118,48 @@ export const anyText: Parameter<string> = {
   fromText: (text) => text,
 }
 
-/** A member that may be left out. */
-export interface Optional<Value> {
-  readonly optional: Member<Value>
+type ObjectOf<Required, Optional> = Required & {
+  readonly [Name in keyof Optional]: Optional[Name] | null
 }
 
 /**
- * A member that may be left out, and is then null. An explicit null is refused: it is not the same
- * as leaving the member out.
+ * An object with these members. An optional one is null if it is left out; an explicit null is
+ * refused, because it is not the same. Further members are ignored: the published schema is open.
  *
- *     object({ name: text({}), tag: optional(text({})) }, {}) // { name: string; tag: string | null }
+ *     object({ name: text({}) }, { tag: text({}) }, {}) // { name: string; tag: string | null }
  */
-export function optional<Value>(member: Member<Value>): Optional<Value> {
-  return { optional: member }
-}
-
-type Members = Readonly<Record<string, Member<unknown> | Optional<unknown>>>
-type ObjectOf<Of extends Members> = {
-  readonly [Name in keyof Of]: Of[Name] extends Optional<infer Value>
-    ? Value | null
-    : ValueOf<Of[Name]>
-}
-
-/**
- * An object with these members. Others are ignored: the published schema is open.
- *
- *     object({ id: int64({}), name: text({}) }, { title: 'NewPlant' })
- */
-export function object<Of extends Members>(
-  members: Of,
+export function object<Required extends object, Optional extends object>(
+  required: { readonly [Name in keyof Required]: Member<Required[Name]> },
+  optional: { readonly [Name in keyof Optional]: Member<Optional[Name]> },
   annotations: PublishedSchema,
-): Member<ObjectOf<Of>> {
-  const entries = Object.entries(members)
-  const published = entries.map(([name, member]) => [name, required(member).published] as const)
+): Member<ObjectOf<Required, Optional>> {
+  const members: [string, Member<unknown>][] = Object.entries({ ...required, ...optional })
   return {
     published: {
       type: 'object',
-      required: entries.filter(([, member]) => !('optional' in member)).map(([name]) => name),
-      properties: Object.fromEntries(published),
+      required: Object.keys(required),
+      properties: Object.fromEntries(members.map(([name, { published }]) => [name, published])),
       ...annotations,
     },
     fromJson: (json, name) => {
-      const given = json instanceof JsonObject ? json : refuseKind(name, 'a JSON object', json)
+      if (!(json instanceof JsonObject)) return refuseKind(name, 'a JSON object', json)
       const read: Record<string, unknown> = {}
-      for (const [key, member] of entries) read[key] = readMember(given, key, member)
-      return read as ObjectOf<Of>
+      for (const [key, member] of members) {
+        const value = json.get(key)
+        if (value !== undefined) read[key] = member.fromJson(value, key)
+        else if (key in optional) read[key] = null
+        else refuseInput(`${key} is missing.`)
+      }
+      return read as ObjectOf<Required, Optional>
     },
   }
 }
 
-function required(member: Member<unknown> | Optional<unknown>): Member<unknown> {
-  return 'optional' in member ? member.optional : member
-}
-
-function readMember(
-  given: JsonObject,
-  name: string,
-  member: Member<unknown> | Optional<unknown>,
-): unknown {
-  const json = given.get(name)
-  if (json !== undefined) return required(member).fromJson(json, name)
-  return 'optional' in member ? null : refuse(`${name} is missing.`)
-}
-
-function refuseKind(name: string, wanted: string, given: JsonValue): never {
-  return refuse(`${name} must be ${wanted}, not ${kindOf(given)}.`)
-}
-
-function kindOf(json: JsonValue): string {
-  if (json === null) return 'null'
-  if (json instanceof JsonNumber) return 'a number'
-  if (json instanceof JsonObject) return 'an object'
-  return typeof json === 'object' ? 'an array' : `a ${typeof json}`
-}
-
-function refuse(message: string): never {
-  throw new Failure('input-invalid', message)
+function refuseKind(name: string, wanted: string, json: JsonValue): never {
+  let kind = `a ${typeof json}`
+  if (json === null) kind = 'null'
+  else if (json instanceof JsonNumber) kind = 'a number'
+  else if (json instanceof JsonObject) kind = 'an object'
+  else if (typeof json === 'object') kind = 'an array'
+  return refuseInput(`${name} must be ${wanted}, not ${kind}.`)
 }

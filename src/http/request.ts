@@ -106,7 +106,7 @@ export function rawParameters({ headers }: Request, route: Route): RawParameters
   return {
     path: route.pathParameter,
     query: (name) => queryValues(route.query, name),
-    header: (name) => headers.get(name),
+    header: (name) => headers.get(name) ?? undefined,
   }
 }
 
