@@ -1,5 +1,5 @@
-// Time, handed in. main.ts hands the system's clock to all who need one; a test hands in a clock that
-// it moves by hand, and so sees deadlines, retries and expiry exactly and at once.
+// Time, handed in. main.ts hands the system's clock to all who need one; a test hands in a clock
+// that it moves by hand, and so sees deadlines, retries and expiry exactly and at once.
 
 export interface Clock {
   /** Unix time in milliseconds, as people read it. It may be set forward or back. */

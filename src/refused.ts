@@ -1,5 +1,5 @@
-// What the operator is told if something cannot be done: a sentence, and no stack. Any other error that
-// reaches the command line is a defect, and is shown with its stack.
+// What the operator is told if something cannot be done: a sentence, and no stack. Any other error
+// that reaches the command line is a defect, and is shown with its stack.
 
 /** `message` is one sentence: what is refused, why, and what to do about it. */
 export class Refused extends Error {}

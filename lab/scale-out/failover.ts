@@ -1,6 +1,6 @@
-// scripts/bun lab/scale-out/failover.ts [--kills N] [--freezes N]: two services on a Patroni cluster,
-// under load, through a switchover, dead leaders and frozen ones; measures the gaps and counts what
-// was lost.
+// scripts/bun lab/scale-out/failover.ts [--kills N] [--freezes N]: two services on a Patroni
+// cluster, under load, through a switchover, dead leaders and frozen ones; measures the gaps and
+// counts what was lost.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

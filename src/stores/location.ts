@@ -1,5 +1,5 @@
-// Where a store is, whichever kind it is: read from a URL, and shown without secrets. And what it is
-// opened with.
+// Where a store is, whichever kind it is: read from a URL, and shown without secrets. And what it
+// is opened with.
 import type { Clock } from '../clock.ts'
 import { Mistake } from '../refused.ts'
 import {

@@ -1,9 +1,9 @@
-// A store whose readers share. Under load one turn of the event loop brings in dozens of requests, often
-// with the same token and for the same list. The store is then asked once for all of them.
+// A store whose readers share. Under load one turn of the event loop brings in dozens of requests,
+// often with the same token and for the same list. The store is then asked once for all of them.
 //
 // A question is put to the store only at the end of the turn, and in that same step it stops taking
-// sharers. So each request that shares an answer was sent before the store was asked, and the answer is
-// as fresh as one of its own (decision 8). Nothing is kept beyond that.
+// sharers. So each request that shares an answer was sent before the store was asked, and the
+// answer is as fresh as one of its own (decision 8). Nothing is kept beyond that.
 import type { Answer, Store } from '../domain/store.ts'
 
 /** `atEndOfTurn` calls back once all sockets of this turn of the event loop have been read. */

@@ -105,7 +105,10 @@ describe.skipIf(process.platform !== 'linux')('a thousand readers that stand sti
         const idle = memory(server, 'VmRSS')
         await besideStalledReaders(url, target, token, async () => {
           const [slowest = 0] = await otherTimesMs(url, other)
-          expect(memory(server, 'VmRSS') - idle).toBeLessThan(100)
+          // Text that is not in use any more may wait for its collection. Nobody is cut off so
+          // soon.
+          const isBounded = (): boolean => memory(server, 'VmRSS') - idle < 100
+          await until('they take at most 100 MiB', isBounded, 4000)
           // What is not in use any more, but not collected yet, comes on top for a moment.
           expect(memory(server, 'VmHWM') - idle).toBeLessThan(200)
           // The aim is 50 ms, which a machine that does other work too may miss.

@@ -1,3 +1,4 @@
+// A store that wraps a store: what the readers of one turn share, and what they never share.
 import { describe, expect, test } from 'bun:test'
 import type { PlantPage, PlantRange, Store } from '../../src/domain/store.ts'
 import { openStore } from '../../src/stores/open.ts'

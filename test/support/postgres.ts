@@ -1,8 +1,8 @@
 // Real PostgreSQL servers for tests, from the programs that npm brings along: nothing to install.
 //
 // startPostgres makes a server in a folder of its own, startStandby one that follows another, and
-// sharedPostgres is one server for all tests of the process. No server and no file outlives the test
-// process, however that ends: shells that wait for its end clear up after it.
+// sharedPostgres is one server for all tests of the process. No server and no file outlives the
+// test process, however that ends: shells that wait for its end clear up after it.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,

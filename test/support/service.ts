@@ -56,7 +56,10 @@ export async function withService(
   }
 }
 
-/** Makes an operation of a real store, or of a part of it, fail. The function that it gives makes it work again. */
+/**
+ * Makes an operation of a real store, or of a part of it, fail. The function that it gives makes it
+ * work again.
+ */
 export function breakDown<Part extends object>(
   part: Part,
   operation: keyof Part,

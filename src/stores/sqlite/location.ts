@@ -4,7 +4,9 @@ import { Mistake } from '../../refused.ts'
 
 export interface SqliteLocation {
   readonly scheme: 'sqlite'
-  /** Absolute, so that every sentence and every command to paste names the same file in any folder. */
+  /**
+   * Absolute, so that every sentence and every command to paste names the same file in any folder.
+   */
   readonly path: string
 }
 

@@ -1,3 +1,4 @@
+// The file of a store: made whole, kept private, refused with a reason, and watched while in use.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import {

@@ -1,3 +1,4 @@
+// The promises of a store, held by the store on SQLite.
 import { rmSync } from 'node:fs'
 import { temporaryFolder } from '../../support/service.ts'
 import { openFile } from '../../support/stores.ts'
