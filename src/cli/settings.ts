@@ -188,6 +188,11 @@ export function readSettings<Names extends SettingName, Required extends Names =
   return { values: Object.fromEntries(entries), positionals }
 }
 
+/** Typed text as a message repeats it: quoted, shortened and without tokens. */
+export function quoted(text: string): string {
+  return JSON.stringify(shortened(withoutTokens(text)))
+}
+
 function readFlags(
   names: readonly SettingName[],
   args: readonly string[],
@@ -279,11 +284,6 @@ function readText(text: string, min: number, max: number): string | Mistake {
   const fits = length >= min && length <= max && text.isWellFormed()
   if (!fits) return new Mistake(`${min} to ${max} characters of text`)
   return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) ? new Mistake('without control characters') : text
-}
-
-/** Typed text as a message repeats it: quoted, shortened and without tokens. */
-export function quoted(text: string): string {
-  return JSON.stringify(shortened(withoutTokens(text)))
 }
 
 /** At most a hundred characters, of which each may be two code units. */

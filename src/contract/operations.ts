@@ -62,12 +62,6 @@ export type InputOf<Of> =
       } & (Body extends Member<infer Value> ? { readonly body: Value } : unknown)
     : never
 
-function operation<const Takes extends PlacedParameters, Body extends Member<unknown> | undefined>(
-  declared: Operation<Takes, Body>,
-): Operation<Takes, Body> {
-  return declared
-}
-
 /** The parameters of a request as text. `query` returns every value under a name. */
 export interface RawParameters {
   readonly path: string | undefined
@@ -96,27 +90,6 @@ export function readInput<Of extends Operation>(
 
 /** The answer to a browser that already has the page. */
 export const notModifiedStatus = 304
-
-/** A page for people, or a file that it loads: public, the same for everybody. */
-function page(path: string, media: string) {
-  return operation({
-    method: 'GET',
-    path,
-    access: 'public',
-    summary: path,
-    takes: {
-      // The versions that a browser already has, and the encodings that it can unpack.
-      ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
-      acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
-      // The page that loads a file names its version, so the content under that URL never changes.
-      version: { in: 'query', name: 'v', parameter: anyText },
-    },
-    body: undefined,
-    success: { status: 200, description: path, media },
-    refusals: [],
-    unpublished: true,
-  })
-}
 
 export const operations = {
   createPlant: operation({
@@ -255,3 +228,30 @@ export const operations = {
 } as const
 
 export type OperationId = keyof typeof operations
+
+/** A page for people, or a file that it loads: public, the same for everybody. */
+function page(path: string, media: string) {
+  return operation({
+    method: 'GET',
+    path,
+    access: 'public',
+    summary: path,
+    takes: {
+      // The versions that a browser already has, and the encodings that it can unpack.
+      ifNoneMatch: { in: 'header', name: 'If-None-Match', parameter: anyText },
+      acceptEncoding: { in: 'header', name: 'Accept-Encoding', parameter: anyText },
+      // The page that loads a file names its version, so the content under that URL never changes.
+      version: { in: 'query', name: 'v', parameter: anyText },
+    },
+    body: undefined,
+    success: { status: 200, description: path, media },
+    refusals: [],
+    unpublished: true,
+  })
+}
+
+function operation<const Takes extends PlacedParameters, Body extends Member<unknown> | undefined>(
+  declared: Operation<Takes, Body>,
+): Operation<Takes, Body> {
+  return declared
+}

@@ -3,7 +3,7 @@
 import { exactInteger, JsonNumber, JsonObject, type JsonValue, refuseInput } from './json.ts'
 
 /** A JSON Schema as it is published. */
-export type PublishedSchema = Readonly<Record<string, unknown>>
+type PublishedSchema = Readonly<Record<string, unknown>>
 
 /** A value that travels in a JSON body. `name` is what a refusal calls it. */
 export interface Member<Value> {

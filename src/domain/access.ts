@@ -51,7 +51,7 @@ export interface TokenRequest {
   readonly lifetimeMs: number | null
 }
 
-export interface IssuedToken {
+interface IssuedToken {
   readonly plain: PlainToken
   readonly token: Token
 }

@@ -40,7 +40,7 @@ const walkPagePlants = 200
 const walkPageTextMax = 32 * 1024
 
 /** Resolves when it is the turn of work on so much text, in UTF-16 code units. */
-export type TakeTurn = (text: number) => Promise<void>
+type TakeTurn = (text: number) => Promise<void>
 
 /** If the limit cut a list, `next` is the last id within the limit: the list goes on after it. */
 export interface Snapshot {
