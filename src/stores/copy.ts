@@ -15,11 +15,9 @@ const textAtOnce = 1024 * 1024
 const tokensAtOnce = 1000
 const accountsAtOnce = 8
 
-export type CopyPhase = 'tokens' | 'copying' | 'verifying'
-
 export interface CopyOptions {
   /** Told of each further part of a phase that is done: tokens first, then plants. */
-  readonly progress: (phase: CopyPhase, count: number) => void
+  readonly progress: (phase: 'tokens' | 'copying' | 'verifying', count: number) => void
   /** Ends the copy early: it then rejects with the reason of the signal. */
   readonly signal: AbortSignal
 }
@@ -39,8 +37,15 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
   await forEach(accounts, (account) => copyAccount(from, to, account, options))
   let plants = 0
   await forEach(accounts, async (account) => {
-    const verified = await verifyAccount(from, to, account, options)
-    plants += verified
+    const [source, target] = await Promise.all([
+      summaryOf(from, account, options),
+      summaryOf(to, account),
+    ])
+    if (source.plants !== target.plants || source.checksum !== target.checksum)
+      throw new Refused(
+        `The account ${JSON.stringify(account)} is not the same in both stores: ${source.plants} plants with the checksum ${source.checksum}, and ${target.plants} with ${target.checksum}. Stop all writers and copy again.`,
+      )
+    plants += source.plants
   })
   const held = await from.kept.countPlants()
   if (held !== plants)
@@ -63,32 +68,22 @@ async function copyTokens(
     const page = await from.kept.tokens({ after, limit: tokensAtOnce })
     const upTo = page.at(-1)?.hash
     if (upTo === undefined) return { tokens, accounts }
-    const missing = missingTokens(page, await to.kept.tokens({ after, upTo, limit: tokensAtOnce }))
+    const present = await to.kept.tokens({ after, upTo, limit: tokensAtOnce })
+    const texts = new Map(present.map((token) => [hex(token.hash), textOfToken(token)]))
+    const missing = page.filter((token) => {
+      const text = texts.get(hex(token.hash))
+      if (text !== undefined && text !== textOfToken(token))
+        throw new Refused(
+          `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
+        )
+      return text === undefined
+    })
     await Promise.all(missing.map((token) => to.tokens.issue(token, token.hash)))
     for (const { account } of page) accounts.add(account)
     tokens += page.length
     after = upTo
     progress('tokens', page.length)
   }
-}
-
-/**
- * Those of a page that the other store lacks; the others must be the same there. It may hold more
- * beside them.
- */
-function missingTokens(
-  page: readonly KeptToken[],
-  present: readonly KeptToken[],
-): readonly KeptToken[] {
-  const texts = new Map(present.map((token) => [hex(token.hash), textOfToken(token)]))
-  return page.filter((token) => {
-    const text = texts.get(hex(token.hash))
-    if (text !== undefined && text !== textOfToken(token))
-      throw new Refused(
-        `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
-      )
-    return text === undefined
-  })
 }
 
 function hex(hash: TokenHash): string {
@@ -119,41 +114,25 @@ async function copyAccount(
   for await (const plants of pages(from, account)) {
     signal.throwIfAborted()
     const upTo = plants.at(-1)?.id
-    const missing = await missingIn(to, account, plants, { after, upTo })
-    await Promise.all(missing.map((plant) => create(to, account, plant)))
+    // What the other store holds of this range must be among these, and just so.
+    const missing = new Map(plants.map((plant) => [plant.id, plant]))
+    for await (const present of pages(to, account, { after, upTo }))
+      for (const plant of present) {
+        const wanted = missing.get(plant.id)
+        if (wanted === undefined) throw notInSource(account, plant.id)
+        requireSame(account, plant, wanted)
+        missing.delete(plant.id)
+      }
+    const creates = [...missing.values()].map(async (plant) => {
+      const inTheWay = await to.plants.create(account, plant)
+      if (inTheWay !== undefined) requireSame(account, inTheWay, plant)
+    })
+    await Promise.all(creates)
     after = upTo
     progress('copying', plants.length)
   }
   const { plants } = await to.kept.plants(account, { after, limit: 1 })
   for (const { id } of plants) throw notInSource(account, id)
-}
-
-/**
- * Those of a range's plants that the other store lacks; all others must be there just so, and no
- * more.
- */
-async function missingIn(
-  to: Store,
-  account: string,
-  plants: readonly KeptPlant[],
-  range: Pick<PlantRange, 'after' | 'upTo'>,
-): Promise<readonly KeptPlant[]> {
-  const wanted = new Map(plants.map((plant) => [plant.id, plant]))
-  for await (const present of pages(to, account, range)) {
-    for (const plant of present) {
-      const wantedPlant = wanted.get(plant.id)
-      if (wantedPlant === undefined) throw notInSource(account, plant.id)
-      if (textOfPlant(plant) !== textOfPlant(wantedPlant)) throw differs(account, plant.id)
-      wanted.delete(plant.id)
-    }
-  }
-  return [...wanted.values()]
-}
-
-async function create(to: Store, account: string, plant: KeptPlant): Promise<void> {
-  const present = await to.plants.create(account, plant)
-  if (present !== undefined && textOfPlant(present) !== textOfPlant(plant))
-    throw differs(account, plant.id)
 }
 
 function notInSource(account: string, id: bigint): Refused {
@@ -162,37 +141,19 @@ function notInSource(account: string, id: bigint): Refused {
   )
 }
 
-function differs(account: string, id: bigint): Refused {
-  return new Refused(
-    `Plant ${id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed, and what was copied is kept. Copy into a store without plants of this account, and stop all writers first.`,
+function requireSame(account: string, one: KeptPlant, other: KeptPlant): void {
+  if (textOfPlant(one) === textOfPlant(other)) return
+  throw new Refused(
+    `Plant ${one.id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed, and what was copied is kept. Copy into a store without plants of this account, and stop all writers first.`,
   )
 }
 
-/** Rejects unless both stores hold the same plants for an account; resolves to how many. */
-async function verifyAccount(
-  from: Store,
-  to: Store,
+/** How many plants an account has, and the SHA-256 over all of them in the order of their ids. */
+async function summaryOf(
+  store: Store,
   account: string,
-  options: CopyOptions,
-): Promise<number> {
-  const [source, target] = await Promise.all([
-    summaryOf(from, account, options),
-    summaryOf(to, account),
-  ])
-  if (source.plants !== target.plants || source.checksum !== target.checksum)
-    throw new Refused(
-      `The account ${JSON.stringify(account)} is not the same in both stores: ${source.plants} plants with the checksum ${source.checksum}, and ${target.plants} with ${target.checksum}. Stop all writers and copy again.`,
-    )
-  return source.plants
-}
-
-interface Summary {
-  readonly plants: number
-  /** SHA-256 over all plants in the order of their ids, in hexadecimal. */
-  readonly checksum: string
-}
-
-async function summaryOf(store: Store, account: string, options?: CopyOptions): Promise<Summary> {
+  options?: CopyOptions,
+): Promise<{ plants: number; checksum: string }> {
   const hash = createHash('sha256')
   let count = 0
   for await (const plants of pages(store, account)) {

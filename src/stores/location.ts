@@ -11,8 +11,6 @@ import { readSqliteLocation, type SqliteLocation } from './sqlite/location.ts'
 
 export type StoreLocation = SqliteLocation | PostgresLocation
 
-const knownForms = 'sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE'
-
 /** `environment` may complete a URL, as PGPASSWORD does. */
 export function readStoreLocation(
   text: string,
@@ -21,7 +19,7 @@ export function readStoreLocation(
   if (/^postgres(?:ql)?:\/\//.test(text)) return readPostgresLocation(text, environment)
   if (/^sqlite:./s.test(text)) return readSqliteLocation(text.slice('sqlite:'.length))
   const guess = text.includes(':') || text === '' ? '' : `; try sqlite:${text}`
-  return new Mistake(knownForms + guess)
+  return new Mistake(`sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE${guess}`)
 }
 
 /** A store as it may be shown: without its password. */

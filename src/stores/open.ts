@@ -32,42 +32,40 @@ export async function migrateStore(
 }
 
 /**
- * The store as a command uses it: what fails says so in a sentence for the operator, which names
- * the store and the cause.
+ * The store as a command uses it: a Failure becomes Refused, with a sentence for the operator that
+ * names the store and the cause.
  */
 export function forOperator(store: Store, location: StoreLocation): Store {
-  return explaining(store, (error) => {
-    throw explained(error, location)
-  })
-}
+  function refuse(error: unknown): never {
+    if (!(error instanceof Failure)) throw error
+    if (error.cause === undefined) throw new Refused(error.message)
+    const refused =
+      location.scheme === 'sqlite'
+        ? sqliteRefusal(location.path, error.cause)
+        : postgresRefusal(location, error.cause)
+    if (error.refusal === 'outcome-unknown')
+      refused.message += ' Whether the write was done is not known.'
+    throw refused
+  }
 
-/** Every function of an object, and of the objects in it, with its errors handed to `refuse`. */
-function explaining<Part extends object>(part: Part, refuse: (error: unknown) => never): Part {
-  return new Proxy(part, {
-    get: (_, name) => {
-      const member: unknown = Reflect.get(part, name)
-      if (typeof member === 'object' && member !== null) return explaining(member, refuse)
-      if (typeof member !== 'function') return member
-      return (...args: readonly unknown[]) => {
-        try {
-          const answer: unknown = member.apply(part, args)
-          return answer instanceof Promise ? answer.catch(refuse) : answer
-        } catch (error) {
-          return refuse(error)
+  /** Every function of an object, and of the objects in it, with its errors refused. */
+  function refusing<Part extends object>(part: Part): Part {
+    return new Proxy(part, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(part, name)
+        if (typeof member === 'object' && member !== null) return refusing(member)
+        if (typeof member !== 'function') return member
+        return (...args: readonly unknown[]) => {
+          try {
+            const answer: unknown = member.apply(part, args)
+            return answer instanceof Promise ? answer.catch(refuse) : answer
+          } catch (error) {
+            return refuse(error)
+          }
         }
-      }
-    },
-  })
-}
+      },
+    })
+  }
 
-function explained(error: unknown, location: StoreLocation): unknown {
-  if (!(error instanceof Failure)) return error
-  if (error.cause === undefined) return new Refused(error.message)
-  const refused =
-    location.scheme === 'postgres'
-      ? postgresRefusal(location, error.cause)
-      : sqliteRefusal(location.path, error.cause)
-  if (error.refusal === 'outcome-unknown')
-    refused.message += ' Whether the write was done is not known.'
-  return refused
+  return refusing(store)
 }

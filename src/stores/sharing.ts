@@ -9,22 +9,21 @@ import type { Answer, Store } from '../domain/store.ts'
 /** `atEndOfTurn` calls back once all sockets of this turn of the event loop have been read. */
 export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => void): Store {
   const { plants, tokens } = store
-  let questions = new Map<string, Question>()
+  let questions = new Map<string, { readonly answer: Promise<unknown>; readonly ask: () => void }>()
 
   /** The answer to a question, asked once in this turn. Equal keys must mean equal questions. */
   function share<Value>(key: string, ask: () => Answer<Value>): Promise<Value> {
     const known = questions.get(key)
     if (known !== undefined) return known.answer as Promise<Value>
-    if (questions.size === 0) atEndOfTurn(askAll)
+    if (questions.size === 0)
+      atEndOfTurn(() => {
+        const asked = questions
+        questions = new Map()
+        for (const { ask } of asked.values()) ask()
+      })
     const { promise, resolve } = Promise.withResolvers<Value>()
     questions.set(key, { answer: promise, ask: () => resolve(Promise.try(ask)) })
     return promise
-  }
-
-  function askAll(): void {
-    const asked = questions
-    questions = new Map()
-    for (const { ask } of asked.values()) ask()
   }
 
   return {
@@ -52,9 +51,4 @@ export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => voi
     ready: () => store.ready(),
     close: () => store.close(),
   }
-}
-
-interface Question {
-  readonly answer: Promise<unknown>
-  readonly ask: () => void
 }

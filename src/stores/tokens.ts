@@ -25,26 +25,17 @@ interface TokenRow {
 }
 
 /** The token in a row with all of `tokenColumns`. */
-export function tokenOf(row: unknown): Token {
-  const {
-    id,
-    account,
-    label,
-    scopes,
-    created_at_ms,
-    expires_at_ms,
-    revoked_at_ms,
-    last_used_at_ms,
-  } = row as TokenRow
+export function tokenOf(of: unknown): Token {
+  const row = of as TokenRow
   return {
-    id,
-    account,
-    label,
-    scopes: scopes.split(',') as Scope[],
-    createdAtMs: Number(created_at_ms),
-    expiresAtMs: timeOf(expires_at_ms),
-    revokedAtMs: timeOf(revoked_at_ms),
-    lastUsedAtMs: timeOf(last_used_at_ms),
+    id: row.id,
+    account: row.account,
+    label: row.label,
+    scopes: row.scopes.split(',') as Scope[],
+    createdAtMs: Number(row.created_at_ms),
+    expiresAtMs: timeOf(row.expires_at_ms),
+    revokedAtMs: timeOf(row.revoked_at_ms),
+    lastUsedAtMs: timeOf(row.last_used_at_ms),
   }
 }
 
