@@ -12,7 +12,7 @@ import { openSqliteStore } from './sqlite/store.ts'
 /** Rejects with Refused if the store cannot be used. */
 export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {
   return location.scheme === 'sqlite'
-    ? openSqliteStore(location.path, options)
+    ? openSqliteStore(location, options)
     : openPostgresStore(location, options)
 }
 
@@ -41,7 +41,7 @@ export function forOperator(store: Store, location: StoreLocation): Store {
     if (error.cause === undefined) throw new Refused(error.message)
     const refused =
       location.scheme === 'sqlite'
-        ? sqliteRefusal(location.path, error.cause)
+        ? sqliteRefusal(location, error.cause)
         : postgresRefusal(location, error.cause)
     if (error.refusal === 'outcome-unknown')
       refused.message += ' Whether the write was done is not known.'

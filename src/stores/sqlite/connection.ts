@@ -7,7 +7,6 @@ import { refuseForeign } from './schema.ts'
 
 /** How long a statement waits for another process that holds the file's write lock. */
 const lockWaitMs = 10_000
-const lockRetryMs = 10
 
 /**
  * A connection to an existing file. synchronous = full makes every commit wait until the log is on
@@ -17,7 +16,13 @@ export async function connect(path: string, clock: Clock): Promise<DatabaseSync>
   const database = openExisting(path, lockWaitMs)
   return await closingOnError(database, async () => {
     refuseForeign(database)
-    readEachTable(database)
+    // If the first page of a table is damaged, the start must find that, and not a client.
+    const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
+    for (const { name } of tables) {
+      const firstRow = database.prepare(`select * from "${name}" limit 1`)
+      firstRow.setReadBigInts(true)
+      firstRow.get()
+    }
     await onceUnlocked(database, clock, () => database.exec('pragma journal_mode = wal'))
     database.exec('pragma synchronous = full; pragma trusted_schema = off')
     return database
@@ -54,16 +59,6 @@ function isBusy(error: unknown): boolean {
   return (((error as { errcode?: number }).errcode ?? 0) & 0xff) === 5
 }
 
-/** Fails if the first page of a table is damaged: the start must find that, and not a client. */
-function readEachTable(database: DatabaseSync): void {
-  const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
-  for (const { name } of tables) {
-    const firstRow = database.prepare(`select * from "${name}" limit 1`)
-    firstRow.setReadBigInts(true)
-    firstRow.get()
-  }
-}
-
 /**
  * Does something that takes the write lock. While another process holds it, this thread goes on
  * with other work. Rejects if that takes too long.
@@ -81,7 +76,7 @@ export async function onceUnlocked(
       break
     } catch (error) {
       if (!isBusy(error) || clock.monotonicMs() > endMs) throw error
-      await clock.sleep(lockRetryMs)
+      await clock.sleep(10)
     }
   }
   database.exec(`pragma busy_timeout = ${lockWaitMs}`)

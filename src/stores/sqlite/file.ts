@@ -25,12 +25,27 @@ export async function prepareFile(
   name: string,
   { use, clock, note, ifMissing }: StoreOptions,
 ): Promise<void> {
-  const path = linkTarget(name)
+  // Where symbolic links lead to, be a file there or not: SQLite keeps the log beside that one.
+  let path = name
+  try {
+    // Linux follows 40 links and gives up.
+    for (let links = 0; links < 40; links += 1)
+      path = resolve(realpathSync(dirname(path)), readlinkSync(path))
+  } catch {}
+  /** What SQLite keeps beside a file while it is in use, and after a crash. */
+  const besides = (file: string): string[] => [...logNames(file), `${file}-journal`]
   // They are looked for before the file itself, because another process may be making the store
   // just now.
-  const remains = logFiles(path).filter((file) => existsSync(file))
+  const remains = besides(path).filter((file) => existsSync(file))
   if (existsSync(path)) {
-    requireFile(path)
+    const found = statSync(path)
+    if (found.isDirectory())
+      throw new Unusable(
+        `it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`,
+      )
+    if (!found.isFile()) throw new Unusable('it is not a regular file')
+    const file = realpathSync(path)
+    for (const needed of [file, ...besides(file), dirname(file)]) requireRights(needed)
   } else if (remains.length > 0) {
     throw new Unusable(
       `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
@@ -40,40 +55,6 @@ export async function prepareFile(
   } else {
     throw new Unusable(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
   }
-}
-
-/** As many links as Linux follows before it gives up. */
-const linksMax = 40
-
-/**
- * The file that symbolic links lead to, be it there or not; SQLite keeps the log beside that one.
- */
-function linkTarget(path: string): string {
-  let target = path
-  for (let links = 0; links < linksMax; links += 1) {
-    try {
-      target = resolve(realpathSync(dirname(target)), readlinkSync(target))
-    } catch {
-      break
-    }
-  }
-  return target
-}
-
-/** What SQLite keeps beside a file while it is in use, and after a crash. */
-function logFiles(path: string): readonly string[] {
-  return [...logNames(path), `${path}-journal`]
-}
-
-function requireFile(path: string): void {
-  const found = statSync(path)
-  if (found.isDirectory())
-    throw new Unusable(
-      `it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`,
-    )
-  if (!found.isFile()) throw new Unusable('it is not a regular file')
-  const file = realpathSync(path)
-  for (const needed of [file, ...logFiles(file), dirname(file)]) requireRights(needed)
 }
 
 /** Throws if a file or folder is there and this user may not read and write it. */
@@ -98,7 +79,14 @@ function requireRights(path: string): void {
  */
 async function makeFile(path: string, clock: Clock): Promise<boolean> {
   requireRights(dirname(path))
-  const folder = temporaryFolder(path)
+  let folder: string
+  try {
+    folder = mkdtempSync(`${path}.making-`)
+  } catch (error) {
+    const parent = dirname(path)
+    if ((error as { code?: string }).code !== 'ENOENT' || !existsSync(parent)) throw error
+    throw new Unusable(`its folder ${parent} takes no files; name a file in another one`)
+  }
   try {
     const made = join(folder, basename(path))
     closeSync(openSync(made, 'a', 0o600))
@@ -109,31 +97,17 @@ async function makeFile(path: string, clock: Clock): Promise<boolean> {
     } finally {
       database.close()
     }
-    return named(made, path)
+    try {
+      linkSync(made, path)
+      return true
+    } catch {
+      // Another was faster, or the file system knows no hard links: then an empty file will do.
+      const isNew = !existsSync(path)
+      closeSync(openSync(path, 'a', 0o600))
+      return isNew
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function temporaryFolder(path: string): string {
-  try {
-    return mkdtempSync(`${path}.making-`)
-  } catch (error) {
-    const parent = dirname(path)
-    if ((error as { code?: string }).code !== 'ENOENT' || !existsSync(parent)) throw error
-    throw new Unusable(`its folder ${parent} takes no files; name a file in another one`)
-  }
-}
-
-function named(made: string, path: string): boolean {
-  try {
-    linkSync(made, path)
-    return true
-  } catch {
-    // Another was faster, or the file system knows no hard links: then an empty file will do.
-    const isNew = !existsSync(path)
-    closeSync(openSync(path, 'a', 0o600))
-    return isNew
   }
 }
 
@@ -142,7 +116,6 @@ function named(made: string, path: string): boolean {
  * or closing it just now.
  */
 const logAwaitedMs = 3000
-const logLookMs = 10
 
 /**
  * Rejects if the file is in use, but its log or the log's index is gone, which another process has
@@ -160,7 +133,7 @@ export async function refuseLostLog(path: string, clock: Clock): Promise<void> {
       throw new Unusable(
         `it is in use, but ${missing.join(' and ')} is missing, so that was removed while in use; stop the service that uses it, and try again`,
       )
-    await clock.sleep(logLookMs)
+    await clock.sleep(10)
   }
 }
 

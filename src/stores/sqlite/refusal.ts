@@ -3,6 +3,32 @@ import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Refused } from '../../refused.ts'
 import { storeRefused, Unusable } from '../failures.ts'
+import type { SqliteLocation } from './location.ts'
+
+/** The sentence for an error of the file or of the driver. */
+export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Refused {
+  const { errcode = 0, code = '' } = error as { errcode?: number; code?: string }
+  const reason =
+    error instanceof Unusable
+      ? error.message
+      : (systemReasons[code] ??
+        reasons[isFull(path, errcode & 0xff) ? 13 : errcode & 0xff] ??
+        (error instanceof Error ? error.message : String(error)))
+  // As much of a name that is too long as tells which one it is.
+  const end = [...path].slice(-40).join('')
+  const name = code === 'ENAMETOOLONG' && end !== path ? `…${end}` : path
+  return storeRefused(name, reason, error)
+}
+
+/**
+ * SQLite reports a full disk as a failed write if it meets it in the index of its log, which takes
+ * 32 KiB. Twice as much free space is as good as none.
+ */
+function isFull(path: string, primaryCode: number): boolean {
+  if (primaryCode !== 10) return false
+  const { bavail, bsize } = statfsSync(dirname(resolve(path)))
+  return bavail * bsize < 64 * 1024
+}
 
 /**
  * SQLite's primary result codes (https://sqlite.org/rescode.html) that an operator can do something
@@ -28,34 +54,4 @@ const systemReasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of its path is not a folder',
   EPERM: 'permission is denied',
   EROFS: 'its file system is mounted read-only; mount it writable, or name another file',
-}
-
-/** The sentence for an error of the file or of the driver; `path` is how the store was named. */
-export function sqliteRefusal(path: string, error: unknown): Refused {
-  const { errcode, code } = error as { errcode?: number; code?: string }
-  const primary = (errcode ?? 0) & 0xff
-  const known =
-    error instanceof Unusable
-      ? error.message
-      : (systemReasons[code ?? ''] ?? reasons[diskIsFull(path, primary) ? 13 : primary])
-  const reason = known ?? (error instanceof Error ? error.message : String(error))
-  return storeRefused(code === 'ENAMETOOLONG' ? endOf(path) : path, reason, error)
-}
-
-/** As much of a name that is too long as tells which one it is. */
-const shownMax = 40
-
-function endOf(path: string): string {
-  const characters = [...path]
-  return characters.length <= shownMax ? path : `…${characters.slice(-shownMax).join('')}`
-}
-
-/** Less free space than this is as good as none: the log's index alone takes 32 KiB. */
-const freeBytesMin = 64 * 1024
-
-/** SQLite reports a full disk as a failed write if it meets it in the index of its log. */
-function diskIsFull(path: string, primaryCode: number): boolean {
-  if (primaryCode !== 10) return false
-  const { bavail, bsize } = statfsSync(dirname(resolve(path)))
-  return bavail * bsize < freeBytesMin
 }

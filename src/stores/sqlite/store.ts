@@ -17,6 +17,7 @@ import {
   prepareFile,
   refuseLostLog,
 } from './file.ts'
+import type { SqliteLocation } from './location.ts'
 import { SqlitePlants } from './plants.ts'
 import { sqliteRefusal } from './refusal.ts'
 import { migrate } from './schema.ts'
@@ -28,7 +29,11 @@ import type { Outcome, SendWrite, Write } from './writer/crossing.ts'
 const retryMs = 1000
 
 /** Opens the store in a file. Rejects with Refused if it cannot serve. */
-export async function openSqliteStore(path: string, options: StoreOptions): Promise<Store> {
+export async function openSqliteStore(
+  location: SqliteLocation,
+  options: StoreOptions,
+): Promise<Store> {
+  const { path } = location
   const { clock, warn } = options
   try {
     await prepareFile(path, options)
@@ -42,7 +47,7 @@ export async function openSqliteStore(path: string, options: StoreOptions): Prom
       return new SqliteStore(database, channel, place, clock)
     })
   } catch (error) {
-    throw sqliteRefusal(path, error)
+    throw sqliteRefusal(location, error)
   }
 }
 
@@ -100,7 +105,11 @@ export class SqliteStore implements Store {
     if (findLoss(this.#place) === undefined) this.#database.close()
   }
 
-  readonly #write: SendWrite = (write) => this.#writes.submit(accountOf(write), write)
+  readonly #write: SendWrite = (write) => {
+    // Writes of the operator and of the store itself are of no account.
+    const account = 'account' in write ? write.account : 'token' in write ? write.token.account : ''
+    return this.#writes.submit(account, write)
+  }
 
   /**
    * Remembers a failure until a commit has succeeded, and tries one by itself, so that no client
@@ -121,10 +130,4 @@ export class SqliteStore implements Store {
       throw failure
     }
   }
-}
-
-/** Writes of the operator and of the store itself are of no account. */
-function accountOf(write: Write): string {
-  if ('account' in write) return write.account
-  return 'token' in write ? write.token.account : ''
 }

@@ -42,7 +42,8 @@ export class SqliteTokens implements Tokens {
   }
 
   find(hash: TokenHash): Token | undefined {
-    return tokenOrNone(reading(() => this.#find.get(hash)))
+    const row = reading(() => this.#find.get(hash))
+    return row === undefined ? undefined : tokenOf(row)
   }
 
   list(account?: string): readonly Token[] {
@@ -55,7 +56,8 @@ export class SqliteTokens implements Tokens {
 
   async revoke(id: string, nowMs: number): Promise<Token | undefined> {
     await this.#write({ kind: 'revokeToken', id, nowMs })
-    return tokenOrNone(reading(() => this.#findById.get(id)))
+    const row = reading(() => this.#findById.get(id))
+    return row === undefined ? undefined : tokenOf(row)
   }
 
   async noteUse(id: string, usedAtMs: number): Promise<void> {
@@ -69,9 +71,4 @@ export class SqliteTokens implements Tokens {
     }[]
     return rows.map((row) => ({ ...tokenOf(row), hash: row.hash }))
   }
-}
-
-/** The token that a row may be; a row that is not there is none. */
-function tokenOrNone(row: unknown): Token | undefined {
-  return row === undefined ? undefined : tokenOf(row)
 }

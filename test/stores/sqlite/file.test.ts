@@ -549,7 +549,7 @@ async function asNobody(path: string): Promise<string> {
     const { systemClock: clock } = await import('${src}/clock.ts')
     process.setgroups([]); process.setgid(${nobody}); process.setuid(${nobody})
     const options = { use: 'create', clock, note: () => {}, warn: () => {} }
-    await openSqliteStore(process.argv.at(-1), options).then(() => console.log('opened'), (error) => console.log(error.message))
+    await openSqliteStore({ scheme: 'sqlite', path: process.argv.at(-1) }, options).then(() => console.log('opened'), (error) => console.log(error.message))
     process.exit()`
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
   return stdout.toString().trim()
