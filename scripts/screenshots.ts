@@ -1,12 +1,12 @@
-// Takes the pictures of the reference that the documentation shows: scripts/bun
-// scripts/screenshots.ts
+// Takes the pictures of the reference that the documentation shows. The command:
+// scripts/bun scripts/screenshots.ts
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { desktop, launchBrowser, phone } from '../test/support/browser.ts'
 import { withService } from '../test/support/service.ts'
 
-const folder = fileURLToPath(new URL('../docs/images', import.meta.url))
+const folder = fileURLToPath(new URL('../docs/images/', import.meta.url))
 
 /** What the pictures show as the address of the service, which really listens on a free port. */
 const shownOrigin = 'http://localhost:8080'

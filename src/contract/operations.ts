@@ -2,9 +2,9 @@
 // parsers and the OpenAPI document all come from this file.
 import type { Scope } from '../domain/token.ts'
 import { type JsonValue, refuseInput } from './json.ts'
+import { anyText, count, formatted, type Member, type Parameter } from './kinds.ts'
 import { cursor, newPlantShape, plantId } from './plants.ts'
 import type { Refusal } from './refusals.ts'
-import { anyText, count, formatted, type Member, type Parameter } from './schema.ts'
 
 type PlacedParameters = Readonly<
   Record<

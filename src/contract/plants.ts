@@ -1,7 +1,7 @@
 // The shapes of the specification: Plant, NewPlant, Error, and a cursor.
 import type { Plant } from '../domain/plant.ts'
 import { nestingMax, valuesMax } from './json.ts'
-import { formatted, int64, object, text } from './schema.ts'
+import { formatted, int64, object, text } from './kinds.ts'
 
 const name = text({
   description: 'Name of the plant. Kept as it is sent: nothing is trimmed or normalised.',

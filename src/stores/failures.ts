@@ -9,6 +9,12 @@ export function storeRefused(store: string, reason: string, cause: unknown): Ref
   return new Refused(`The store ${store} cannot be used: ${reason}.`, { cause })
 }
 
+/** Whether an error can only come from a mistake in this program: then it keeps its stack. */
+export function isDefect(error: unknown): boolean {
+  const kinds = [TypeError, RangeError, ReferenceError, SyntaxError]
+  return kinds.some((kind) => error instanceof kind)
+}
+
 export function nothingDone(cause: unknown): Failure {
   return new Failure('store-unavailable', undefined, { cause })
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
+import { isDefect } from './failures.ts'
 import type { StoreLocation, StoreOptions } from './location.ts'
 import { postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
@@ -39,6 +40,7 @@ export function forOperator(store: Store, location: StoreLocation): Store {
   function refuse(error: unknown): never {
     if (!(error instanceof Failure)) throw error
     if (error.cause === undefined) throw new Refused(error.message)
+    if (isDefect(error.cause)) throw error.cause
     const refused =
       location.scheme === 'sqlite'
         ? sqliteRefusal(location, error.cause)

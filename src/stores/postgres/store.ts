@@ -2,6 +2,7 @@
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
+import { isDefect } from '../failures.ts'
 import type { StoreOptions } from '../location.ts'
 import { Attempts } from './attempts.ts'
 import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
@@ -28,7 +29,7 @@ export async function openPostgresStore(
     await requireSchema(nodes)
   } catch (error) {
     await nodes.close()
-    throw postgresRefusal(location, error)
+    throw isDefect(error) ? error : postgresRefusal(location, error)
   }
   return new PostgresStore(nodes, deadlines.operationMs, randomBytes, clock)
 }
@@ -49,7 +50,7 @@ export async function migratePostgresStore(
     if (!onlyLook) await migrate(nodes, pending, clock)
     return pending
   } catch (error) {
-    throw postgresRefusal(location, error)
+    throw isDefect(error) ? error : postgresRefusal(location, error)
   } finally {
     await nodes.close()
   }
