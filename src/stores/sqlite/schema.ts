@@ -1,10 +1,16 @@
 // The tables, as numbered steps forward. A step that has been released is never changed.
-
 import type { DatabaseSync } from 'node:sqlite'
 import { Unusable } from '../failures.ts'
 
 /** Marks a file as ours in its header ("plan" in ASCII), so that no other database is touched. */
 export const applicationId = 0x706c616e
+
+/**
+ * Name and tag together above this are kept apart from their plant. SQLite keeps up to 1,002 bytes
+ * of a record on an index page of 4,096; the rest is for an account and an idempotency key of 255
+ * bytes each.
+ */
+export const shortTextBytesMax = 450
 
 /**
  * Step n takes a database from version n to n + 1; the version is in the file's header
@@ -63,23 +69,6 @@ const steps: readonly string[] = [
 
 const schemaVersion = steps.length
 
-/** Brings a database to the current version, or does nothing at all. */
-export function migrate(database: DatabaseSync): void {
-  database.exec('begin immediate')
-  try {
-    const found = pragma(database, 'user_version')
-    for (const step of steps.slice(found)) database.exec(step)
-    if (found < schemaVersion)
-      database.exec(
-        `pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`,
-      )
-    database.exec('commit')
-  } catch (error) {
-    if (database.isTransaction) database.exec('rollback')
-    throw error
-  }
-}
-
 /**
  * Throws if a database is another program's or a later version's, before anything in it is touched.
  */
@@ -99,6 +88,23 @@ export function refuseForeign(database: DatabaseSync): void {
     throw new Unusable(
       `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
     )
+  }
+}
+
+/** Brings a database to the current version, or does nothing at all. */
+export function migrate(database: DatabaseSync): void {
+  database.exec('begin immediate')
+  try {
+    const found = pragma(database, 'user_version')
+    for (const step of steps.slice(found)) database.exec(step)
+    if (found < schemaVersion)
+      database.exec(
+        `pragma application_id = ${applicationId}; pragma user_version = ${schemaVersion}`,
+      )
+    database.exec('commit')
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
   }
 }
 

@@ -6,9 +6,9 @@
 // for no writer. stores/groupCommit.ts makes the batches, and sends the next one only when the last
 // is settled. So at most one batch is ever under way here, and an answer needs no number.
 //
-// A batch crosses as one text (crossing.ts), is applied in one transaction (batch.ts), and its
-// outcomes come back as one text. The thread answers that nothing was done if it failed before the
-// commit took effect, and otherwise that nobody knows.
+// A batch crosses as one text (crossing.ts), is applied in one transaction, and its outcomes come
+// back as one text. The thread answers that nothing was done if it failed before the commit took
+// effect, and otherwise that nobody knows.
 //
 // A thread may die. The batch that was under way then counts as unknown, and those that follow as
 // not done, until another writer can take over: one is started for the first batch that comes a

@@ -65,8 +65,6 @@ export function encode(batch: readonly Write[]): string {
   )
 }
 
-type Issue = Extract<Write, { hash: TokenHash }>
-
 type Encoded =
   | readonly [account: string, id: string]
   | readonly [
@@ -76,8 +74,8 @@ type Encoded =
       tag: string | null,
       idempotencyKey: string | null,
     ]
-  | (Omit<Issue, 'hash'> & { readonly hash: string })
-  | Extract<Write, { kind: 'revokeToken' | 'noteTokenUse' | 'probe' | 'tryCommit' }>
+  | (Omit<Extract<Write, { hash: TokenHash }>, 'hash'> & { readonly hash: string })
+  | Exclude<Write, { account: string } | { hash: TokenHash }>
 
 /** The batch that a text stands for: the other half of `encode`, for the writer's thread. */
 export function decode(text: string): readonly Write[] {
