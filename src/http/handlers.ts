@@ -131,12 +131,21 @@ async function largeListReply(
 /** The first size that is tried for a large list, in UTF-16 code units. */
 const largeTextMin = 1024 * 1024
 
+/**
+ * Requests that share the plants they list (stores/sharing.ts) share the reply that is made of them.
+ */
+const sharedReplies = new WeakMap<readonly Plant[], { limit: number | undefined; reply: Reply }>()
+
 function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
+  const shared = 'plants' in list ? sharedReplies.get(list.plants) : undefined
+  if (shared !== undefined && shared.limit === limit) return shared.reply
   const headers =
     list.next === undefined
       ? jsonHeaders
       : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
-  return { status: operations.listPlants.success.status, headers, body: listBody(list) }
+  const reply = { status: operations.listPlants.success.status, headers, body: listBody(list) }
+  if ('plants' in list) sharedReplies.set(list.plants, { limit, reply })
+  return reply
 }
 
 /** A short list as one text, or a longer one in pieces, each made when its reader asks for it. */
