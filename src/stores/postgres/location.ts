@@ -1,9 +1,9 @@
-// Where a PostgreSQL database is: reads its URL, and PostgreSQL's own environment variables, into
-// all that is needed to reach it. The terms, the variables and the defaults are libpq's:
-// https://www.postgresql.org/docs/current/libpq-connect.html
-import { readFileSync } from 'node:fs'
+// Where a PostgreSQL database is: reads its URL, PostgreSQL's own environment variables and its
+// password file, into all that is needed to reach it. The terms, the variables and the defaults are
+// libpq's: https://www.postgresql.org/docs/current/libpq-connect.html
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Mistake } from '../../refused.ts'
-import { readPasswordFile } from './passwordFile.ts'
 
 export interface PostgresLocation {
   readonly scheme: 'postgres'
@@ -12,7 +12,7 @@ export interface PostgresLocation {
   readonly database: string
   /** The parameters of its URL as they were given; none of them is a secret. */
   readonly query: string
-  readonly sslMode: SslMode
+  readonly sslMode: (typeof sslModes)[number]
   /**
    * Certificates, in PEM, that the server's must descend from; absent: those that the system
    * trusts.
@@ -34,7 +34,6 @@ export interface PostgresHost {
 }
 
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
-type SslMode = (typeof sslModes)[number]
 
 /** A database as it may be shown: without its password. */
 export function describePostgres({ user, hosts, database }: PostgresLocation): string {
@@ -45,161 +44,142 @@ export function describeHost({ host, port }: Pick<PostgresHost, 'host' | 'port'>
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
-
-/** A URL with several hosts is none for the standard parser, so it is taken apart here. */
-const urlForm =
-  /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^@/?#]*))?@)?(?<hosts>[^/?#]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>[^#]*))?$/
-
-const parameterNames = ['sslmode', 'sslrootcert', 'target_session_attrs', 'pool_max_conns'] as const
-type UrlParameters = Partial<Record<(typeof parameterNames)[number], string>>
-
 /** All that is needed to reach a database, or what is wrong with its URL or with a variable. */
 export function readPostgresLocation(
   text: string,
-  environment: Environment,
+  environment: Readonly<Record<string, string | undefined>>,
 ): PostgresLocation | Mistake {
-  const parts = urlForm.exec(text)?.groups
-  const wrong: string[] = []
+  // A URL with several hosts is none for the standard parser, so it is taken apart here.
+  const parts =
+    /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^@/?#]*))?@)?(?<hosts>[^/?#]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>[^#]*))?$/.exec(
+      text,
+    )?.groups
   if (parts === undefined)
     return new Mistake('a URL of the form postgres://USER:PASSWORD@HOST/DATABASE')
+  const wrong = new Set<string>()
+
+  const parameters: Record<string, string | undefined> = {
+    sslmode: environment['PGSSLMODE'] || undefined,
+    sslrootcert: environment['PGSSLROOTCERT'] || undefined,
+    target_session_attrs: environment['PGTARGETSESSIONATTRS'] || undefined,
+    pool_max_conns: undefined,
+  }
   const query = parts['query'] ?? ''
-  const parameters = readParameters(query, environment, wrong)
-  const user = decoded(parts['user'], wrong) || environment['PGUSER'] || ''
-  if (user === '') wrong.push('that names a user (USER@HOST, or PGUSER)')
-  const database = decoded(parts['database'], wrong) || environment['PGDATABASE'] || user
-  const password = decoded(parts['password'], wrong) || environment['PGPASSWORD']
-  const hosts = readHosts(
-    parts['hosts'] || environment['PGHOST'] || 'localhost',
-    environment['PGPORT'],
-    wrong,
-  )
-  const passwords = password === undefined ? readPasswordFile(environment, wrong) : () => password
-  const location: PostgresLocation = {
-    scheme: 'postgres',
-    hosts: hosts.map((host) => ({ ...host, password: passwords({ ...host, database, user }) })),
-    user,
-    database,
-    query,
-    ...readTrust(parameters, wrong),
-    writableHosts: readWritableHosts(parameters.target_session_attrs, wrong),
-    connectionsMax: readConnectionsMax(parameters.pool_max_conns, wrong),
-  }
-  return wrong.length === 0 ? location : new Mistake(`a URL ${[...new Set(wrong)].join(', and ')}`)
-}
-
-function readParameters(query: string, environment: Environment, wrong: string[]): UrlParameters {
-  const parameters: UrlParameters = {}
   for (const [name, value] of new URLSearchParams(query)) {
-    const known = parameterNames.find((parameter) => parameter === name)
-    if (known === undefined)
-      wrong.push(
-        `without the parameter ${name.slice(0, 30)}; known are ${parameterNames.join(', ')}`,
-      )
-    else parameters[known] = value
+    const known = Object.keys(parameters)
+    if (known.includes(name)) parameters[name] = value
+    else wrong.add(`without the parameter ${name.slice(0, 30)}; known are ${known.join(', ')}`)
   }
-  return {
-    ...nonEmpty({
-      sslmode: environment['PGSSLMODE'],
-      sslrootcert: environment['PGSSLROOTCERT'],
-      target_session_attrs: environment['PGTARGETSESSIONATTRS'],
-    }),
-    ...parameters,
+
+  const decoded = (part: string | undefined): string => {
+    try {
+      return decodeURIComponent(part ?? '')
+    } catch {
+      wrong.add('whose percent signs each begin an escape such as %40')
+      return ''
+    }
   }
-}
+  const user = decoded(parts['user']) || environment['PGUSER'] || ''
+  if (user === '') wrong.add('that names a user (USER@HOST, or PGUSER)')
+  const database = decoded(parts['database']) || environment['PGDATABASE'] || user
+  const password = decoded(parts['password']) || environment['PGPASSWORD']
 
-function nonEmpty(given: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value ? [[name, value]] : [])),
-  )
-}
-
-function decoded(part: string | undefined, wrong: string[]): string {
-  try {
-    return decodeURIComponent(part ?? '')
-  } catch {
-    wrong.push('whose percent signs each begin an escape such as %40')
-    return ''
-  }
-}
-
-const portDefault = 5432
-
-function readHosts(
-  text: string,
-  portOtherwise: string | undefined,
-  wrong: string[],
-): { host: string; port: number }[] {
-  const portsOtherwise = portOtherwise?.split(',') ?? []
-  return text.split(',').map((each, index) => {
+  const ports = environment['PGPORT']?.split(',') ?? []
+  const hostTexts = (parts['hosts'] || environment['PGHOST'] || 'localhost').split(',')
+  const hosts = hostTexts.map((each, index) => {
     const [, bracketed, plain, portText] =
       /^(?:\[([^\]]+)\]|([^:@[\]\s]+))(?::([0-9]*))?$/.exec(each) ?? []
-    const host = decoded(bracketed ?? plain, wrong)
+    const host = decoded(bracketed ?? plain)
     // As libpq has it: PGPORT names one port for all, or one for each.
-    const port = Number(portText || portsOtherwise[index] || portsOtherwise[0] || portDefault)
+    const port = Number(portText || ports[index] || ports[0] || 5432)
     if (host === '')
-      wrong.push(
+      wrong.add(
         'whose hosts are HOST or HOST:PORT, separated by commas, after a password without bare @, / or :',
       )
     if (!(Number.isInteger(port) && port >= 1 && port <= 65_535))
-      wrong.push('whose ports (or PGPORT) are numbers from 1 to 65535')
+      wrong.add('whose ports (or PGPORT) are numbers from 1 to 65535')
     return { host, port }
   })
-}
+  const passwordOf = password === undefined ? readPasswordFile(environment, wrong) : () => password
 
-function oneOf<Value extends string>(
-  values: readonly Value[],
-  name: string,
-  text: string,
-  wrong: string[],
-): Value {
-  const value = values.find((each) => each === text)
-  if (value === undefined) wrong.push(`whose ${name} is one of ${values.join(', ')}`)
-  return value ?? (values[0] as Value)
-}
+  const oneOf = <Value extends string>(
+    name: string,
+    value: string,
+    values: readonly [Value, ...Value[]],
+  ): Value => {
+    const known = values.find((each) => each === value)
+    if (known === undefined) wrong.add(`whose ${name} is one of ${values.join(', ')}`)
+    return known ?? values[0]
+  }
+  const { sslmode, sslrootcert, target_session_attrs, pool_max_conns } = parameters
+  const sslMode = oneOf('sslmode (or PGSSLMODE)', sslmode ?? 'prefer', sslModes)
+  // If something is to be verified, a mode that verifies nothing, or anybody's certificate, is
+  // refused.
+  if (sslrootcert === 'system' && sslMode !== 'verify-full')
+    wrong.add('whose sslmode is verify-full where sslrootcert is system')
+  if (sslMode === 'verify-ca' && sslrootcert === undefined)
+    wrong.add('whose sslrootcert names a file where sslmode is verify-ca')
+  let rootCertificates: string | undefined
+  if (sslrootcert !== undefined && sslrootcert !== 'system')
+    try {
+      rootCertificates = readFileSync(sslrootcert, 'utf8')
+      if (!rootCertificates.includes('-----BEGIN CERTIFICATE-----'))
+        wrong.add('whose sslrootcert (or PGSSLROOTCERT) is a file of certificates in PEM')
+    } catch {
+      wrong.add('whose sslrootcert (or PGSSLROOTCERT) is a file that can be read')
+    }
 
-function readWritableHosts(text: string | undefined, wrong: string[]): 'primary' | 'any' {
-  const value = oneOf(
-    ['primary', 'read-write', 'any'],
-    'target_session_attrs',
-    text ?? 'primary',
-    wrong,
-  )
-  return value === 'any' ? 'any' : 'primary'
-}
-
-const connectionsMaxDefault = 10
-
-function readConnectionsMax(text: string | undefined, wrong: string[]): number {
-  if (text === undefined) return connectionsMaxDefault
-  if (!/^[1-9][0-9]{0,2}$/.test(text)) wrong.push('whose pool_max_conns is a number from 1 to 999')
-  return Number(text)
+  const session = oneOf('target_session_attrs', target_session_attrs ?? 'primary', [
+    'primary',
+    'read-write',
+    'any',
+  ])
+  const connectionsMax = pool_max_conns ?? '10'
+  if (!/^[1-9][0-9]{0,2}$/.test(connectionsMax))
+    wrong.add('whose pool_max_conns is a number from 1 to 999')
+  if (wrong.size > 0) return new Mistake(`a URL ${[...wrong].join(', and ')}`)
+  return {
+    scheme: 'postgres',
+    hosts: hosts.map((host) => ({ ...host, password: passwordOf({ ...host, database, user }) })),
+    user,
+    database,
+    query,
+    sslMode,
+    rootCertificates,
+    writableHosts: session === 'any' ? 'any' : 'primary',
+    connectionsMax: Number(connectionsMax),
+  }
 }
 
 /**
- * Refuses a mode that would verify nothing, or anybody's certificate, if something was to be
- * verified.
+ * The passwords of the file that PGPASSFILE names, or of ~/.pgpass; adds what is wrong with it.
+ * https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
-function readTrust(
-  { sslmode, sslrootcert }: UrlParameters,
-  wrong: string[],
-): Pick<PostgresLocation, 'sslMode' | 'rootCertificates'> {
-  const sslMode = oneOf(sslModes, 'sslmode (or PGSSLMODE)', sslmode ?? 'prefer', wrong)
-  if (sslrootcert === 'system' && sslMode !== 'verify-full')
-    wrong.push('whose sslmode is verify-full where sslrootcert is system')
-  if (sslMode === 'verify-ca' && sslrootcert === undefined)
-    wrong.push('whose sslrootcert names a file where sslmode is verify-ca')
-  return { sslMode, rootCertificates: readCertificates(sslrootcert, wrong) }
-}
-
-function readCertificates(path: string | undefined, wrong: string[]): string | undefined {
-  if (path === undefined || path === 'system') return undefined
+function readPasswordFile(
+  environment: Readonly<Record<string, string | undefined>>,
+  wrong: Set<string>,
+): (of: { host: string; port: number; database: string; user: string }) => string | undefined {
+  const named = environment['PGPASSFILE']
+  const path = named || join(environment['HOME'] ?? '', '.pgpass')
+  let text = ''
   try {
-    const text = readFileSync(path, 'utf8')
-    if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-    wrong.push('whose sslrootcert (or PGSSLROOTCERT) is a file of certificates in PEM')
+    if ((statSync(path).mode & 0o077) === 0) text = readFileSync(path, 'utf8')
+    else wrong.add(`whose password file ${path} is closed to others (chmod 0600)`)
   } catch {
-    wrong.push('whose sslrootcert (or PGSSLROOTCERT) is a file that can be read')
+    if (named) wrong.add(`whose password file ${path} (PGPASSFILE) can be read`)
   }
-  return undefined
+  const entries = text
+    .split(/\r?\n/)
+    .filter((line) => !line.startsWith('#'))
+    .map((line) =>
+      [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) =>
+        field.replace(/\\(.)/g, '$1'),
+      ),
+    )
+  return ({ host, port, database, user }) => {
+    const wanted = [host, String(port), database, user]
+    return entries.find((fields) =>
+      wanted.every((value, index) => fields[index] === '*' || fields[index] === value),
+    )?.[4]
+  }
 }
