@@ -67,21 +67,14 @@ export class Attempts {
       } catch (error) {
         const { done, retry } = faultOf(error)
         uncertain ||= done === 'unknown'
-        const pauseMs = this.#pauseMs(attempt)
-        if (!retry || this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs) {
+        // A random part of a bound that doubles, so that operations that failed together do not come
+        // back together.
+        const [random = 0] = this.#randomBytes(1)
+        const pauseMs = (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256
+        if (!retry || this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs)
           throw writes && uncertain ? writeUncertain(error) : nothingDone(error)
-        }
         await this.#clock.sleep(pauseMs)
       }
     }
-  }
-
-  /**
-   * A random part of a bound that doubles, so that operations that failed together do not come back
-   * together.
-   */
-  #pauseMs(attempt: number): number {
-    const [random = 0] = this.#randomBytes(1)
-    return (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256
   }
 }

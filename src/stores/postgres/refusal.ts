@@ -3,30 +3,31 @@
 import { DatabaseError } from 'pg'
 import type { Refused } from '../../refused.ts'
 import { storeRefused, Unusable } from '../failures.ts'
+import { isWithoutEncryption } from './cluster/connection.ts'
 import { Fault } from './cluster/faults.ts'
 import { describePostgres, type PostgresLocation } from './location.ts'
 
 /** The sentence for what kept a database from being used: a Fault, or an error of the driver. */
 export function postgresRefusal(location: PostgresLocation, error: unknown): Refused {
   const cause = error instanceof Fault ? (error.cause ?? error) : error
-  const reason = areOfHosts(cause)
-    ? cause.errors.map(({ message, cause }) => `${message} ${reasonOf(cause, location)}`).join('; ')
+  // The network has such errors too, if a name stands for several addresses.
+  const isOfHosts =
+    cause instanceof AggregateError && cause.errors.every((each) => each instanceof Fault)
+  const reason = isOfHosts
+    ? (cause.errors as Fault[])
+        .map(({ message, cause }) => `${message} ${reasonOf(cause, location)}`)
+        .join('; ')
     : cause instanceof Unusable
       ? cause.message
       : `it ${reasonOf(cause, location)}`
   return storeRefused(describePostgres(location), reason, error)
 }
 
-/** The network has such errors too, if a name stands for several addresses. */
-function areOfHosts(error: unknown): error is AggregateError & { readonly errors: Fault[] } {
-  return error instanceof AggregateError && error.errors.every((each) => each instanceof Fault)
-}
-
-/** By SQLSTATE, or by the code of the error if no server answered. */
-function reasons({ user, database }: PostgresLocation): Readonly<Record<string, string>> {
-  const authentication = `refuses the user "${user}" or the password; check both, PGPASSWORD and the password file`
-  return {
-    '28P01': authentication,
+function reasonOf(error: unknown, { user, database }: PostgresLocation): string {
+  if (error instanceof Unusable) return `will not do: ${error.message}`
+  /** By SQLSTATE, or by the code of the error if no server answered. */
+  const reasons: Readonly<Record<string, string>> = {
+    '28P01': `refuses the user "${user}" or the password; check both, PGPASSWORD and the password file`,
     '28000': `refuses the user "${user}" from here; check its pg_hba.conf, and sslmode`,
     '3D000': `has no database "${database}"; create it, in UTF8`,
     '42501': `refuses the user "${user}" a right that this needs; let it own the database, or grant it what docs/scale-out.md names`,
@@ -43,20 +44,16 @@ function reasons({ user, database }: PostgresLocation): Readonly<Record<string, 
     ERR_TLS_CERT_ALTNAME_INVALID:
       'shows a certificate for another name; connect by that name, or use sslmode=verify-ca',
   }
-}
-
-function reasonOf(error: unknown, location: PostgresLocation): string {
-  if (error instanceof Unusable) return `will not do: ${error.message}`
   const { code = '', message } = error as { code?: string; message: string }
-  const known = reasons(location)[code]
+  const known = reasons[code]
   if (known !== undefined) return known
   if (error instanceof DatabaseError) return `says: ${message}`
   if (/timeout|timed out/i.test(message)) return 'does not answer'
-  if (message === 'The server does not support SSL connections')
+  if (isWithoutEncryption(error))
     return 'offers no TLS; use sslmode=disable where the network is trusted'
   if (/certificate|self.signed|issuer/i.test(`${code} ${message}`))
     return `shows a certificate that is not trusted (${message}); name its issuer with sslrootcert`
   if (/SASL|password/i.test(message))
-    return `wants a password for the user "${location.user}"; put it in PGPASSWORD or a password file`
+    return `wants a password for the user "${user}"; put it in PGPASSWORD or a password file`
   return `cannot be reached (${message})`
 }

@@ -7,17 +7,15 @@ import { tokenColumns } from '../tokens.ts'
 import type { Nodes } from './cluster/nodes.ts'
 import { statements } from './statements.ts'
 
-interface Step {
-  readonly tables: readonly string[]
-  /** How the tables are spread over the nodes of Citus, if that extension is there. */
-  readonly distribution: readonly string[]
-}
-
 /**
  * Step n takes a database from version n to n + 1. Each statement may be repeated. A step that has
  * been released is never changed.
  */
-const steps: readonly Step[] = [
+const steps: readonly {
+  readonly tables: readonly string[]
+  /** How the tables are spread over the nodes of Citus, if that extension is there. */
+  readonly distribution: readonly string[]
+}[] = [
   {
     tables: [
       `create table if not exists plants_schema (
@@ -54,14 +52,6 @@ const steps: readonly Step[] = [
 ]
 
 const schemaVersion = steps.length
-const tableNames = ['plants_schema', 'plants', 'tokens']
-const tablesText = `select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-  where nspname = current_schema() and relname = any($1)`
-/** They fail if a table is not ours to use, or has not our columns. */
-const columnsTexts = [
-  'select account, id, name, tag, idempotency_key, op from plants limit 0',
-  `select hash, ${tokenColumns}, is_first from tokens limit 0`,
-]
 
 function distributed(table: string, call: string): string {
   return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
@@ -70,7 +60,6 @@ function distributed(table: string, call: string): string {
 /** Rejects with Unusable if the schema is not of this version. */
 export async function requireSchema(nodes: Nodes): Promise<void> {
   const found = await versionOf(nodes)
-  if (found > schemaVersion) throw newerSchema(found)
   if (found === 0)
     throw new Unusable('it has no tables yet; run "plants migrate --store URL" first')
   if (found < schemaVersion)
@@ -80,18 +69,6 @@ export async function requireSchema(nodes: Nodes): Promise<void> {
   await requireColumns(nodes)
 }
 
-async function requireColumns(nodes: Nodes): Promise<void> {
-  try {
-    for (const text of columnsTexts) await nodes.send(unnamed(text), [], false)
-  } catch (error) {
-    if (!foreignTable.has(sqlStateOf(error))) throw error
-    throw new Unusable(
-      `its tables "plants" and "tokens" are not those of plants, or this user may not use them (${(error as Error).message})`,
-      { cause: error },
-    )
-  }
-}
-
 /**
  * What is left to do to bring a database to this version, in order. Rejects with Unusable if it is
  * not ours to change.
@@ -99,7 +76,15 @@ async function requireColumns(nodes: Nodes): Promise<void> {
 export async function pendingStatements(nodes: Nodes): Promise<readonly string[]> {
   // One statement, so that it sees the tables of one moment while another may be making them; and
   // of the catalogue itself, which shows those of others too.
-  const tables = await nodes.send(unnamed(tablesText), [tableNames], false)
+  const tables = await nodes.send(
+    {
+      name: '',
+      text: `select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+  where nspname = current_schema() and relname = any($1)`,
+    },
+    [['plants_schema', 'plants', 'tokens']],
+    false,
+  )
   const names = tables.map(({ relname }) => String(relname))
   const [foreign] = names.includes('plants_schema') ? [] : names
   if (foreign !== undefined)
@@ -107,15 +92,13 @@ export async function pendingStatements(nodes: Nodes): Promise<readonly string[]
       `it holds a table "${foreign}" of another program; give plants a database of its own`,
     )
   const found = await versionOf(nodes)
-  if (found > schemaVersion) throw newerSchema(found)
-  const citus =
-    (await nodes.send(unnamed(`select 1 from pg_extension where extname = 'citus'`), [], false))
-      .length > 0
+  const citusText = `select 1 from pg_extension where extname = 'citus'`
+  const isCitus = (await nodes.send({ name: '', text: citusText }, [], false)).length > 0
   return steps
     .slice(found)
     .flatMap(({ tables: own, distribution }, index) => [
       ...own,
-      ...(citus ? distribution : []),
+      ...(isCitus ? distribution : []),
       `insert into plants_schema (version) values (${found + index + 1}) on conflict do nothing`,
     ])
 }
@@ -126,52 +109,58 @@ export async function migrate(
   pending: readonly string[],
   clock: Clock,
 ): Promise<void> {
+  // What a statement fails with when another does the same at that moment: unique_violation in the
+  // catalogue, duplicate_table, duplicate_object, invalid_table_definition (distributed already),
+  // internal_error ("tuple concurrently updated"), serialization_failure, deadlock_detected.
+  const racing = ['23505', '42P07', '42710', '42P16', 'XX000', '40001', '40P01']
   for (const text of pending) {
-    for (let repetition = 1; ; repetition += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
-        await nodes.send(unnamed(text), [], true)
+        await nodes.send({ name: '', text }, [], true)
         break
       } catch (error) {
-        if (!racing.has(sqlStateOf(error)) || repetition === repetitionsMax) throw error
-        await clock.sleep(repetitionPauseMs)
+        if (!racing.includes(sqlStateOf(error)) || attempt === 20) throw error
+        await clock.sleep(50)
       }
     }
   }
   await requireColumns(nodes)
 }
 
-const repetitionsMax = 20
-const repetitionPauseMs = 50
-
-/**
- * What a statement fails with when another does the same at that moment: unique_violation in the
- * catalogue, duplicate_table, duplicate_object, invalid_table_definition (distributed already),
- * internal_error ("tuple concurrently updated"), serialization_failure, deadlock_detected.
- */
-const racing = new Set(['23505', '42P07', '42710', '42P16', 'XX000', '40001', '40P01'])
-
-const undefinedTable = '42P01'
-/** undefined_table, undefined_column, insufficient_privilege, wrong_object_type */
-const foreignTable = new Set([undefinedTable, '42703', '42501', '42809'])
-
-async function versionOf(nodes: Nodes): Promise<number> {
+/** Rejects with Unusable if a table is not ours to use, or has not our columns. */
+async function requireColumns(nodes: Nodes): Promise<void> {
   try {
-    const [row] = await nodes.send(statements.schemaVersion, [], false)
-    return Number(row?.['version'])
+    for (const text of [
+      'select account, id, name, tag, idempotency_key, op from plants limit 0',
+      `select hash, ${tokenColumns}, is_first from tokens limit 0`,
+    ])
+      await nodes.send({ name: '', text }, [], false)
   } catch (error) {
-    if (sqlStateOf(error) === undefinedTable) return 0
-    throw error
+    // undefined_table, undefined_column, insufficient_privilege, wrong_object_type
+    if (!['42P01', '42703', '42501', '42809'].includes(sqlStateOf(error))) throw error
+    throw new Unusable(
+      `its tables "plants" and "tokens" are not those of plants, or this user may not use them (${(error as Error).message})`,
+      { cause: error },
+    )
   }
 }
 
-function newerSchema(found: number): Unusable {
-  return new Unusable(
-    `it was migrated by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
-  )
-}
-
-function unnamed(text: string): { name: string; text: string } {
-  return { name: '', text }
+/** 0 if there are no tables yet. Rejects with Unusable if the version is newer than this one. */
+async function versionOf(nodes: Nodes): Promise<number> {
+  let found: number
+  try {
+    const [row] = await nodes.send(statements.schemaVersion, [], false)
+    found = Number(row?.['version'])
+  } catch (error) {
+    // undefined_table
+    if (sqlStateOf(error) === '42P01') return 0
+    throw error
+  }
+  if (found > schemaVersion)
+    throw new Unusable(
+      `it was migrated by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
+    )
+  return found
 }
 
 function sqlStateOf(error: unknown): string {

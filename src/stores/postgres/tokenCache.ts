@@ -8,15 +8,10 @@ export const tokenLifetimeMs = 3000
 /** Most tokens that are remembered. */
 const tokensMax = 10_000
 
-interface Known {
-  token: Token
-  readonly untilMs: number
-}
-
 export class TokenCache {
   readonly #lookUp: (hash: TokenHash) => Promise<Token | undefined>
   readonly #clock: Clock
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, { token: Token; readonly untilMs: number }>()
   /** By the id of a token, its key among the known. */
   readonly #keys = new Map<string, string>()
   readonly #underWay = new Map<string, Promise<Token | undefined>>()
@@ -32,7 +27,8 @@ export class TokenCache {
     const known = this.#known.get(key)
     if (known !== undefined && this.#clock.monotonicMs() < known.untilMs) return known.token
     const underWay = this.#underWay.get(key)
-    if (underWay !== undefined) return this.#joined(underWay, hash)
+    // A look-up that began before the token was issued found none: then it is looked up again.
+    if (underWay !== undefined) return underWay.then((token) => token ?? this.#lookUp(hash))
     const asked = this.#ask(key, hash)
     this.#underWay.set(key, asked)
     return asked
@@ -44,30 +40,20 @@ export class TokenCache {
     if (known !== undefined) known.token = change(known.token)
   }
 
-  /**
-   * If the look-up began before the token was issued, it found none: then it is looked up again.
-   */
-  async #joined(underWay: Promise<Token | undefined>, hash: TokenHash): Promise<Token | undefined> {
-    return (await underWay) ?? (await this.#lookUp(hash))
-  }
-
   async #ask(key: string, hash: TokenHash): Promise<Token | undefined> {
     const untilMs = this.#clock.monotonicMs() + tokenLifetimeMs
     try {
       const token = await this.#lookUp(hash)
       this.#forget(key)
-      if (token !== undefined) this.#remember(key, { token, untilMs })
+      if (token === undefined) return undefined
+      const [oldest] = this.#known.keys()
+      if (this.#known.size === tokensMax && oldest !== undefined) this.#forget(oldest)
+      this.#known.set(key, { token, untilMs })
+      this.#keys.set(token.id, key)
       return token
     } finally {
       this.#underWay.delete(key)
     }
-  }
-
-  #remember(key: string, known: Known): void {
-    const [oldest] = this.#known.keys()
-    if (this.#known.size === tokensMax && oldest !== undefined) this.#forget(oldest)
-    this.#known.set(key, known)
-    this.#keys.set(known.token.id, key)
   }
 
   #forget(key: string): void {

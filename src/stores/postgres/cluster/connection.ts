@@ -44,15 +44,6 @@ export function isWithoutEncryption(error: unknown): boolean {
   return error instanceof Error && error.message === 'The server does not support SSL connections'
 }
 
-interface Greeting {
-  readonly standby: boolean
-  readonly read_only: string | null
-  readonly encoding: string | null
-  readonly fsync: string | null
-  readonly synchronous_commit: string | null
-  readonly now_seconds: number
-}
-
 /**
  * The first words on each connection: they find out whether what the service promises can be kept
  * on this host, and set the server's own deadline. Settings that other engines of the family do not
@@ -66,9 +57,14 @@ export async function greet(
   expected: { readonly statementMs: number } & Pick<PostgresLocation, 'writableHosts'>,
   clock: Clock,
 ): Promise<number> {
-  const { rows } = await client.query<Greeting>(statements.greeting.text, [
-    String(expected.statementMs),
-  ])
+  const { rows } = await client.query<{
+    standby: boolean
+    read_only: string | null
+    encoding: string | null
+    fsync: string | null
+    synchronous_commit: string | null
+    now_seconds: number
+  }>(statements.greeting.text, [String(expected.statementMs)])
   const answeredMs = clock.monotonicMs()
   const [greeting] = rows
   if (greeting === undefined) throw new Unusable('it does not answer as a database does')
@@ -97,10 +93,8 @@ export function destroy(client: ClientBase): void {
   connection.stream.destroy()
 }
 
-const int8 = 20
-
-/** 64-bit integers as bigint: a number would round them. */
+/** 64-bit integers (int8, whose OID is 20) as bigint: a number would round them. */
 export const getTypeParser: typeof types.getTypeParser = (
   type: number,
   format?: 'text' | 'binary',
-) => (type === int8 ? BigInt : types.getTypeParser(type, format as 'text'))
+) => (type === 20 ? BigInt : types.getTypeParser(type, format as 'text'))

@@ -72,11 +72,11 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
 /** The fault that an error of the driver is. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
-  return new Fault((error as Error).message, meaningOf(error), error)
-}
-
-function meaningOf(error: unknown): Meaning {
   // What is no error of the server is the end of the connection.
-  if (!(error instanceof DatabaseError)) return unknownLost
-  return bySqlState[error.code ?? ''] ?? (error.code?.startsWith('08') ? unknownRetry : undone)
+  let meaning = unknownLost
+  if (error instanceof DatabaseError) {
+    const code = error.code ?? ''
+    meaning = bySqlState[code] ?? (code.startsWith('08') ? unknownRetry : undone)
+  }
+  return new Fault((error as Error).message, meaning, error)
 }

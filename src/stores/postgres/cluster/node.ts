@@ -111,7 +111,10 @@ export class Node {
     } catch (error) {
       const { connection } = faultOf(error)
       if (writes && connection === 'silent')
-        void this.#leaveBehind(query, client).finally(() => giveBack(true))
+        // A commit that waits for a standby cannot be called off, and the server keeps its place.
+        void this.#inTime(query, leftBehindMs, 'it was left behind')
+          .catch(() => {})
+          .finally(() => giveBack(true))
       else giveBack(connection !== 'good')
       throw error
     }
@@ -172,35 +175,14 @@ export class Node {
     client.on('notice', onNotice)
     try {
       const { name, text } = statement
-      const latest = statement.fenced ? [this.#latestBeginning(client)] : []
+      const serverMs = this.#clock.monotonicMs() + (this.#clockLeadsMs.get(client) ?? 0)
+      const latest = statement.fenced ? [(serverMs + this.#deadlines.beginMs) / 1000] : []
       const { rows } = await client.query<Row>({ name, text, values: [...values, ...latest] })
       if (warned && writes) throw new Fault('the commit came with a warning', unconfirmed)
       return rows
     } finally {
       client.off('notice', onNotice)
     }
-  }
-
-  /**
-   * The end of the time in which a write that is sent now may begin, in seconds of the server's
-   * clock.
-   */
-  #latestBeginning(client: PoolClient): number {
-    return (
-      (this.#clock.monotonicMs() +
-        this.#deadlines.beginMs +
-        (this.#clockLeadsMs.get(client) ?? 0)) /
-      1000
-    )
-  }
-
-  /**
-   * Waits on: a commit that waits for a standby cannot be called off, and the server keeps its
-   * place.
-   */
-  async #leaveBehind(query: Promise<unknown>, client: PoolClient): Promise<void> {
-    await this.#inTime(query, leftBehindMs, 'it was left behind').catch(() => {})
-    destroy(client)
   }
 
   /**

@@ -99,7 +99,14 @@ export class Nodes {
     try {
       return await node.send(statement, values, writes)
     } catch (error) {
-      if (isLost(node, error)) this.#retire(node)
+      // Lost: the host is gone, or no longer takes writes.
+      const { connection } = faultOf(error)
+      if (
+        connection === 'lost' ||
+        connection === 'silent' ||
+        (connection === 'none' && !node.hasConnections)
+      )
+        this.#retire(node)
       throw error
     }
   }
@@ -132,17 +139,16 @@ export class Nodes {
   async #node(): Promise<Node> {
     if (this.#closed) throw new Error('the store is closed')
     if (this.#usable.length === 0) await this.#seek()
-    else if (this.#isMissingOne()) void this.#seek().catch(() => {})
+    else if (
+      this.#location.writableHosts === 'any' &&
+      this.#usable.length < this.#location.hosts.length &&
+      this.#clock.monotonicMs() - this.#soughtMs > seekMissingMs
+    )
+      void this.#seek().catch(() => {})
     this.#next += 1
     const node = this.#usable[this.#next % this.#usable.length]
     if (node === undefined) throw new Error('the connection was lost')
     return node
-  }
-
-  #isMissingOne(): boolean {
-    const { writableHosts, hosts } = this.#location
-    const complete = writableHosts === 'primary' || this.#usable.length === hosts.length
-    return !complete && this.#clock.monotonicMs() - this.#soughtMs > seekMissingMs
   }
 
   /** One search at a time. All that need a node wait for it. */
@@ -196,11 +202,4 @@ export class Nodes {
   #uses(host: PostgresHost): boolean {
     return this.#usable.some((node) => node.host === host)
   }
-}
-
-/** Whether a failure says that the host is gone, or no longer takes writes. */
-function isLost(node: Node, error: unknown): boolean {
-  const { connection } = faultOf(error)
-  if (connection === 'none') return !node.hasConnections
-  return connection === 'lost' || connection === 'silent'
 }

@@ -2,18 +2,13 @@
 // may stand still for as long as the database waits for a standby.
 import type { Clock } from '../../../clock.ts'
 
-interface Waiting {
-  readonly writes: boolean
-  readonly resolve: () => void
-}
-
 export class Slots {
   readonly #clock: Clock
   readonly #max: number
   readonly #writesMax: number
   #used = 0
   #usedByWrites = 0
-  #waiting: Waiting[] = []
+  #waiting: { readonly writes: boolean; readonly resolve: () => void }[] = []
 
   constructor(max: number, clock: Clock) {
     this.#clock = clock
@@ -23,11 +18,24 @@ export class Slots {
 
   /** Resolves to the function that gives the slot back; rejects if none is free for so long. */
   async take(writes: boolean, waitMs: number): Promise<() => void> {
-    if (!this.#has(writes)) await this.#wait(writes, waitMs)
-    else this.#count(writes, 1)
+    if (this.#has(writes)) this.#count(writes, 1)
+    else
+      await new Promise<void>((resolve, reject) => {
+        const callOff = this.#clock.after(waitMs, () => {
+          this.#waiting = this.#waiting.filter((other) => other !== waiting)
+          reject(new Error('all connections are in use'))
+        })
+        const waiting = { writes, resolve: () => resolve(callOff()) }
+        this.#waiting.push(waiting)
+      })
     return () => {
       this.#count(writes, -1)
-      this.#wakeNext()
+      // The first of those waiting that may go: reads pass by writes that may not.
+      const next = this.#waiting.find((waiting) => this.#has(waiting.writes))
+      if (next === undefined) return
+      this.#waiting = this.#waiting.filter((other) => other !== next)
+      this.#count(next.writes, 1)
+      next.resolve()
     }
   }
 
@@ -38,31 +46,5 @@ export class Slots {
   #count(writes: boolean, change: 1 | -1): void {
     this.#used += change
     if (writes) this.#usedByWrites += change
-  }
-
-  #wait(writes: boolean, waitMs: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
-        writes,
-        resolve: () => {
-          callOff()
-          resolve()
-        },
-      }
-      const callOff = this.#clock.after(waitMs, () => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiting)
-        reject(new Error('all connections are in use'))
-      })
-      this.#waiting.push(waiting)
-    })
-  }
-
-  /** The first of those waiting that may go: reads pass by writes that may not. */
-  #wakeNext(): void {
-    const next = this.#waiting.find(({ writes }) => this.#has(writes))
-    if (next === undefined) return
-    this.#waiting = this.#waiting.filter((other) => other !== next)
-    this.#count(next.writes, 1)
-    next.resolve()
   }
 }
