@@ -109,7 +109,7 @@ describe('absences', () => {
     ],
     [
       'HTTP words in the domain',
-      /\b(?:http|Response|Headers|status code)\b/i,
+      /\b(?:http|Response|Headers?|Bearer|Authorization|status code)\b/i,
       (path) => path.startsWith('src/domain/'),
       'throw a Failure',
     ],
