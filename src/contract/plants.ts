@@ -1,5 +1,5 @@
 // The shapes of the specification: Plant, NewPlant, Error, and a cursor.
-import type { Plant } from '../domain/plant.ts'
+import { type Plant, textLength } from '../domain/plant.ts'
 import { nestingMax, valuesMax } from './json.ts'
 import { formatted, int64, object, text } from './kinds.ts'
 
@@ -89,11 +89,6 @@ function* quotedPieces(text: string): Generator<string> {
     if (end < text.length && code >= 0xd800 && code <= 0xdbff) end -= 1
     yield JSON.stringify(text.slice(start, end)).slice(1, -1)
   }
-}
-
-/** How much text a plant holds, in UTF-16 code units. */
-export function textLength({ name, tag }: Plant): number {
-  return name.length + (tag?.length ?? 0)
 }
 
 function wirePlant({ name, tag }: Plant): { name: string; tag?: string } {

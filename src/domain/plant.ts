@@ -15,3 +15,8 @@ export interface IdentifiedPlant extends Plant {
 export interface KeptPlant extends IdentifiedPlant {
   readonly idempotencyKey: string | null
 }
+
+/** How much text a plant holds, in UTF-16 code units. */
+export function textLength({ name, tag }: Plant): number {
+  return name.length + (tag?.length ?? 0)
+}

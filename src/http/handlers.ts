@@ -6,11 +6,10 @@ import {
   plantJson,
   plantsJson,
   plantsJsonPieces,
-  textLength,
 } from '../contract/plants.ts'
 import type { Caller } from '../domain/access.ts'
 import { Failure } from '../domain/failure.ts'
-import type { Plant } from '../domain/plant.ts'
+import { type Plant, textLength } from '../domain/plant.ts'
 import {
   createPlant,
   deletePlant,
@@ -151,7 +150,7 @@ function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
 /** A short list as one text, or a longer one in pieces, each made when its reader asks for it. */
 function listBody(list: Snapshot | Walk): string | Pieces {
   if ('pages' in list) return listPieces(list.pages)
-  if (textLengthOf(list.plants) <= longAnswerBytes) {
+  if (totalTextLength(list.plants) <= longAnswerBytes) {
     const body = `[${plantsJson(list.plants)}]`
     if (Buffer.byteLength(body) <= longAnswerBytes) return body
   }
@@ -166,7 +165,7 @@ function listPieces(
     for await (const plants of pages) {
       // A page may be empty if its plants were deleted meanwhile.
       if (plants.length === 0) continue
-      const isOnePiece = textLengthOf(plants) <= pieceTextMax
+      const isOnePiece = totalTextLength(plants) <= pieceTextMax
       holds(isOnePiece ? 0 : memoryBytes(plants))
       for (const piece of isOnePiece ? [plantsJson(plants)] : plantsJsonPieces(plants)) {
         yield before + piece
@@ -184,10 +183,10 @@ const bytesPerUnit = 2
 const bytesPerPlant = 200
 
 function memoryBytes(plants: readonly Plant[]): number {
-  return bytesPerPlant * plants.length + bytesPerUnit * textLengthOf(plants)
+  return bytesPerPlant * plants.length + bytesPerUnit * totalTextLength(plants)
 }
 
-function textLengthOf(plants: readonly Plant[]): number {
+function totalTextLength(plants: readonly Plant[]): number {
   let length = 0
   for (const plant of plants) length += textLength(plant)
   return length

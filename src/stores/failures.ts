@@ -22,10 +22,3 @@ export function nothingDone(cause: unknown): Failure {
 export function writeUncertain(cause: unknown): Failure {
   return new Failure('outcome-unknown', undefined, { cause })
 }
-
-export function tooManyWaiting(): Failure {
-  return new Failure(
-    'store-unavailable',
-    'The store has too many writes waiting; nothing was done, try again.',
-  )
-}

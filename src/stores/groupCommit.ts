@@ -27,7 +27,8 @@
 // thread of its own: sqlite/writer/channel.ts tells how. PostgreSQL has a group for each account
 // (`AccountBatches`), because a slow commit there need not hold up anybody else.
 import type { Clock } from '../clock.ts'
-import { nothingDone, tooManyWaiting } from './failures.ts'
+import { Failure } from '../domain/failure.ts'
+import { nothingDone } from './failures.ts'
 
 /**
  * Writes a batch and answers what became of each write, in their order; rejects with a Failure
@@ -47,8 +48,7 @@ const batchTextMax = 4 * 1024 * 1024
  */
 const waitingTextMax = 64 * 1024 * 1024
 
-/** The part of a commit's duration that the next one may wait for writers to return. */
-const returnShare = 1 / 4
+/** Longest wait for writers to return. */
 const returnMaxMs = 5
 /** Shorter commits are not waited for: to read and answer the requests of a batch takes as long. */
 const longCommitMs = 2
@@ -81,7 +81,7 @@ export interface GroupCommitOptions<Write> {
   readonly clock: Clock
   readonly room: WaitingRoom
   /** How much text a write holds, in UTF-16 code units. */
-  readonly textLengthOf: (write: Write) => number
+  readonly lengthOf: (write: Write) => number
   /** What must not be twice in one batch, if there is such a thing. */
   readonly keyOf?: (write: Write) => unknown
   /** How long a write may wait for its batch; absent: for as long as it takes. */
@@ -122,9 +122,14 @@ export class GroupCommit<Write, Outcome> {
    * Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`.
    */
   submit(account: string, write: Write): Promise<Outcome> {
-    if (!this.#options.room.take(account, this.#options.textLengthOf(write))) {
+    if (!this.#options.room.take(account, this.#options.lengthOf(write))) {
       if (this.#committing === undefined) this.#options.onIdle?.()
-      return Promise.reject(tooManyWaiting())
+      return Promise.reject(
+        new Failure(
+          'store-unavailable',
+          'The store has too many writes waiting; nothing was done, try again.',
+        ),
+      )
     }
     const submittedMs = this.#clock.monotonicMs()
     return new Promise((resolve, reject) => {
@@ -150,7 +155,19 @@ export class GroupCommit<Write, Outcome> {
     while (this.#waitingCount > 0) {
       this.#refuseOverdue()
       const startMs = this.#clock.monotonicMs()
-      const settled = await this.#commitBatch(this.#takeBatch())
+      const batch = this.#takeBatch()
+      if (batch.length === 0) continue
+      let settled = 0
+      try {
+        const outcomes = await this.#commit(batch.map(({ write }) => write))
+        batch.forEach(({ resolve }, index) => {
+          resolve(outcomes[index] as Outcome)
+        })
+        settled = batch.length
+      } catch (failure) {
+        for (const { reject } of batch) reject(failure)
+      }
+      this.#leaveRoom(batch)
       await this.#awaitReturn(settled, startMs)
     }
     this.#committing = undefined
@@ -160,12 +177,12 @@ export class GroupCommit<Write, Outcome> {
   /**
    * Those whose writes are settled often write again at once. If the next batch leaves without
    * them, all writers fall into two halves for good, each of which waits for the commit of the
-   * other. So after a long commit they are waited for, a part of its time at most, unless what came
-   * meanwhile shows that writers do not come at once.
+   * other. So after a long commit they are waited for, a quarter of its time at most, unless what
+   * came meanwhile shows that writers do not come at once.
    */
   async #awaitReturn(settled: number, startMs: number): Promise<void> {
     const tookMs = this.#clock.monotonicMs() - startMs
-    const waitMaxMs = Math.min(tookMs * returnShare, returnMaxMs)
+    const waitMaxMs = Math.min(tookMs / 4, returnMaxMs)
     const lastCameMs = this.#waitingCount === 0 ? 0 : this.#lastSubmittedMs - startMs
     const everybody = Math.min(settled + this.#waitingCount, batchWritesMax)
     if (everybody === 1 || tookMs < longCommitMs || lastCameMs > waitMaxMs) return
@@ -175,23 +192,6 @@ export class GroupCommit<Write, Outcome> {
       this.#awaited = { everybody, resolve: () => resolve(callOff()) }
     })
     this.#awaited = undefined
-  }
-
-  /** Answers how many writes it settled with an outcome. */
-  async #commitBatch(batch: readonly Waiting<Write, Outcome>[]): Promise<number> {
-    if (batch.length === 0) return 0
-    try {
-      const outcomes = await this.#commit(batch.map(({ write }) => write))
-      batch.forEach(({ resolve }, index) => {
-        resolve(outcomes[index] as Outcome)
-      })
-      return batch.length
-    } catch (failure) {
-      for (const { reject } of batch) reject(failure)
-      return 0
-    } finally {
-      this.#leaveRoom(batch)
-    }
   }
 
   /** Refuses the writes that have waited too long for those before them. */
@@ -211,13 +211,13 @@ export class GroupCommit<Write, Outcome> {
   }
 
   #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {
-    const { room, textLengthOf } = this.#options
-    for (const { account, write } of writes) room.leave(account, textLengthOf(write))
+    const { room, lengthOf } = this.#options
+    for (const { account, write } of writes) room.leave(account, lengthOf(write))
   }
 
   /** One write of each account, then a second of each, and so on until the batch is full. */
   #takeBatch(): readonly Waiting<Write, Outcome>[] {
-    const { textLengthOf, keyOf } = this.#options
+    const { lengthOf, keyOf } = this.#options
     const batch = new Set<Waiting<Write, Outcome>>()
     const keys = new Set<unknown>()
     let text = 0
@@ -226,7 +226,7 @@ export class GroupCommit<Write, Outcome> {
       const key = keyOf?.(waiting.write)
       if (key !== undefined && keys.has(key)) continue
       keys.add(key)
-      text += textLengthOf(waiting.write)
+      text += lengthOf(waiting.write)
       batch.add(waiting)
     }
     const served = new Set([...batch].map(({ account }) => account))
@@ -267,33 +267,31 @@ export class GroupCommit<Write, Outcome> {
  * batch of an account is under way at a time.
  */
 export class AccountBatches<Write, Outcome> {
-  readonly #commitFor: (account: string) => Commit<Write, Outcome>
+  readonly #commit: (account: string, batch: readonly Write[]) => Promise<readonly Outcome[]>
   readonly #options: Omit<GroupCommitOptions<Write>, 'onIdle'>
-  readonly #accounts = new Map<string, GroupCommit<Write, Outcome>>()
+  readonly #groups = new Map<string, GroupCommit<Write, Outcome>>()
 
   constructor(
     commit: (account: string, batch: readonly Write[]) => Promise<readonly Outcome[]>,
     options: Omit<GroupCommitOptions<Write>, 'onIdle'>,
   ) {
-    this.#commitFor = (account) => (batch) => commit(account, batch)
+    this.#commit = commit
     this.#options = options
   }
 
   submit(account: string, write: Write): Promise<Outcome> {
-    return this.#ofAccount(account).submit(account, write)
+    let group = this.#groups.get(account)
+    if (group === undefined) {
+      const onIdle = (): void => void this.#groups.delete(account)
+      const commit: Commit<Write, Outcome> = (batch) => this.#commit(account, batch)
+      group = new GroupCommit(commit, { ...this.#options, onIdle })
+      this.#groups.set(account, group)
+    }
+    return group.submit(account, write)
   }
 
   /** Resolves when everything that was submitted is settled. */
   async finish(): Promise<void> {
-    await Promise.all([...this.#accounts.values()].map((batches) => batches.finish()))
-  }
-
-  #ofAccount(account: string): GroupCommit<Write, Outcome> {
-    const known = this.#accounts.get(account)
-    if (known !== undefined) return known
-    const onIdle = (): void => void this.#accounts.delete(account)
-    const batches = new GroupCommit(this.#commitFor(account), { ...this.#options, onIdle })
-    this.#accounts.set(account, batches)
-    return batches
+    await Promise.all([...this.#groups.values()].map((group) => group.finish()))
   }
 }

@@ -1,7 +1,7 @@
-// What the plants of both stores have alike: how one is created, the bounds of their ids, and how
-// much text they hold.
+// What the plants of both stores have alike: the bounds of their ids, how one is created, and how
+// long that write is.
 import type { Clock } from '../clock.ts'
-import type { KeptPlant } from '../domain/plant.ts'
+import { type KeptPlant, textLength } from '../domain/plant.ts'
 import type { Answer } from '../domain/store.ts'
 import { nothingDone } from './failures.ts'
 
@@ -34,10 +34,10 @@ export async function insertOrFind(
   throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
 }
 
-/** What a write takes at least, as text, in UTF-16 code units. */
-export const textLengthMin = 50
+/** How long every write counts at least. All lengths of writes are in UTF-16 code units. */
+export const writeLengthMin = 50
 
-/** How much text the create of a plant holds, in UTF-16 code units. */
-export function textLengthOf({ name, tag, idempotencyKey }: KeptPlant): number {
-  return textLengthMin + name.length + (tag?.length ?? 0) + (idempotencyKey?.length ?? 0)
+/** How long the create of a plant is. */
+export function createLength(plant: KeptPlant): number {
+  return writeLengthMin + textLength(plant) + (plant.idempotencyKey?.length ?? 0)
 }

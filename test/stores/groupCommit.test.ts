@@ -23,7 +23,7 @@ function group(
       batches.push([...batch])
       return await commit(batch)
     },
-    { clock, room: new WaitingRoom(), textLengthOf: ({ length }) => length, ...options },
+    { clock, room: new WaitingRoom(), lengthOf: ({ length }) => length, ...options },
   )
   return { group: made, batches }
 }

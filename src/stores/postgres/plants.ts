@@ -31,7 +31,7 @@ import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { writeUncertain } from '../failures.ts'
 import { AccountBatches, WaitingRoom } from '../groupCommit.ts'
-import { firstAfter, idMax, insertOrFind, textLengthMin, textLengthOf } from '../plants.ts'
+import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
 import { type Statement, statements } from './statements.ts'
 
@@ -57,12 +57,12 @@ export class PostgresPlants implements Plants {
     const shared = { clock, room: new WaitingRoom(), waitMaxMs: operationMs }
     this.#creates = new AccountBatches((account, batch) => this.#createAll(account, batch), {
       ...shared,
-      textLengthOf,
+      lengthOf: createLength,
       keyOf: ({ id }) => id,
     })
     this.#deletes = new AccountBatches((account, batch) => this.#deleteAll(account, batch), {
       ...shared,
-      textLengthOf: () => textLengthMin,
+      lengthOf: () => writeLengthMin,
       keyOf: (id) => id,
     })
   }

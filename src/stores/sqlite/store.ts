@@ -7,7 +7,7 @@ import type { Copyable, Store } from '../../domain/store.ts'
 import { isDefect, nothingDone } from '../failures.ts'
 import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
 import type { StoreOptions } from '../location.ts'
-import { textLengthMin, textLengthOf } from '../plants.ts'
+import { createLength, writeLengthMin } from '../plants.ts'
 import { closingOnError, connect, onceUnlocked } from './connection.ts'
 import {
   findLoss,
@@ -73,8 +73,8 @@ export class SqliteStore implements Store {
     this.#writes = new GroupCommit((batch) => this.#commit(batch), {
       clock,
       room: new WaitingRoom(),
-      textLengthOf: (write) =>
-        write.kind === 'createPlant' ? textLengthOf(write.plant) : textLengthMin,
+      lengthOf: (write) =>
+        write.kind === 'createPlant' ? createLength(write.plant) : writeLengthMin,
     })
     this.plants = new SqlitePlants(database, this.#write, clock)
     this.tokens = new SqliteTokens(database, this.#write)
