@@ -79,13 +79,12 @@ export const statements = {
   },
 
   listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
-  keptPlants: { name: 'kept_plants', text: plantsRange('id, name, tag, idempotency_key') },
-  countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
-
   nthPlantId: {
     name: 'nth_plant_id',
     text: 'select id from plants where account = $1 and id >= $2 order by id limit 1 offset $3',
   },
+  keptPlants: { name: 'kept_plants', text: plantsRange('id, name, tag, idempotency_key') },
+  countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
 
   /** A token that is there under this hash is our own: its hash is as random as the token. */
   issueToken: {
@@ -111,10 +110,6 @@ export const statements = {
     name: 'list_tokens',
     text: `select ${tokenColumns} from tokens where account = coalesce($1, account)`,
   },
-  keptTokens: {
-    name: 'kept_tokens',
-    text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
-  },
   anyToken: { name: 'any_token', text: 'select 1 from tokens limit 1' },
 
   revokeToken: {
@@ -125,6 +120,10 @@ export const statements = {
   noteTokenUse: {
     name: 'note_token_use',
     text: 'update tokens set last_used_at_ms = $2 where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)',
+  },
+  keptTokens: {
+    name: 'kept_tokens',
+    text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
   },
 
   /** Changes nothing, but only a node that takes writes accepts it. */

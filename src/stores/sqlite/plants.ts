@@ -2,7 +2,7 @@
 // writer.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
-import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
+import { type IdentifiedPlant, type KeptPlant, textLength } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { firstAfter, idMax, insertOrFind } from '../plants.ts'
 import { reading } from './connection.ts'
@@ -46,7 +46,7 @@ export class SqlitePlants implements Plants {
   }
 
   list(account: string, range: PlantRange): PlantPage {
-    return pageOf(this.#list, account, range)
+    return this.#page(this.#list, account, range)
   }
 
   nthId(account: string, after: bigint | undefined, n: number): bigint | undefined {
@@ -57,34 +57,30 @@ export class SqlitePlants implements Plants {
 
   /** As `plants` of `Copyable`. */
   kept(account: string, range: PlantRange): PlantPage<KeptPlant> {
-    return pageOf(this.#kept, account, range) as PlantPage<KeptPlant>
+    return this.#page(this.#kept, account, range) as PlantPage<KeptPlant>
   }
 
   /** As `countPlants` of `Copyable`. */
   count(): number {
     return (reading(() => this.#count.get()) as { plants: number }).plants
   }
-}
-
-/**
- * Up to `limit` plants of a statement's rows, of which there may be one more: it says that others
- * follow.
- */
-function pageOf(
-  statement: StatementSync,
-  account: string,
-  { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
-): PlantPage {
-  if (after === idMax) return { plants: [], more: false }
-  return reading(() => {
-    const plants: IdentifiedPlant[] = []
-    let text = 0
-    const rows = statement.iterate(account, firstAfter(after), upTo, limit + 1) as Iterable<unknown>
-    for (const row of rows as Iterable<IdentifiedPlant>) {
-      if (plants.length === limit || text > textMax) return { plants, more: true }
-      text += row.name.length + (row.tag?.length ?? 0)
-      plants.push(row)
-    }
-    return { plants, more: false }
-  })
+  /** One row more than `limit` is asked for: it says that others follow. */
+  #page(
+    statement: StatementSync,
+    account: string,
+    { after, upTo = idMax, limit, textMax = pageTextMax }: PlantRange,
+  ): PlantPage {
+    if (after === idMax) return { plants: [], more: false }
+    return reading(() => {
+      const plants: IdentifiedPlant[] = []
+      let text = 0
+      const rows: Iterable<unknown> = statement.iterate(account, firstAfter(after), upTo, limit + 1)
+      for (const row of rows as Iterable<IdentifiedPlant>) {
+        if (plants.length === limit || text > textMax) return { plants, more: true }
+        text += textLength(row)
+        plants.push(row)
+      }
+      return { plants, more: false }
+    })
+  }
 }

@@ -26,9 +26,9 @@ export const statements = {
   findPlant: `select ${keptColumns} from ${table} where account = ${text} and id = ${integer}`,
   deletePlant: 'delete from plants where account = ? and id = ?',
   listPlants: `select ${columns} from ${table} ${range}`,
+  nthPlantId: `select id from plants where account = ${text} and id >= ? order by id limit 1 offset ${integer}`,
   keptPlants: `select ${keptColumns} from ${table} ${range}`,
   countPlants: 'select count(*) as plants from plants',
-  nthPlantId: `select id from plants where account = ${text} and id >= ? order by id limit 1 offset ${integer}`,
 
   issueToken: 'insert into tokens values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing',
   issueFirstToken:
@@ -36,10 +36,10 @@ export const statements = {
   findToken: `select ${tokenColumns} from tokens where hash = ?`,
   findTokenById: `select ${tokenColumns} from tokens where id = ?`,
   listTokens: `select ${tokenColumns} from tokens where account = ifnull(?, account) order by created_at_ms, id`,
-  keptTokens: `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${integer}`,
   anyToken: 'select 1 from tokens limit 1',
   revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
   noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
+  keptTokens: `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${integer}`,
 
   /** Changes nothing, but takes the write lock: shows that the file can be written to. */
   probe: 'delete from plants where false',
