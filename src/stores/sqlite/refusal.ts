@@ -8,11 +8,12 @@ import type { SqliteLocation } from './location.ts'
 /** The sentence for an error of the file or of the driver. */
 export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Refused {
   const { errcode = 0, code = '' } = error as { errcode?: number; code?: string }
+  const primary = errcode & 0xff
   const reason =
     error instanceof Unusable
       ? error.message
       : (systemReasons[code] ??
-        reasons[isFull(path, errcode & 0xff) ? 13 : errcode & 0xff] ??
+        reasons[primary === 10 && isFull(path) ? 13 : primary] ??
         (error instanceof Error ? error.message : String(error)))
   // As much of a name that is too long as tells which one it is.
   const end = [...path].slice(-40).join('')
@@ -24,8 +25,7 @@ export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Refused
  * SQLite reports a full disk as a failed write if it meets it in the index of its log, which takes
  * 32 KiB. Twice as much free space is as good as none.
  */
-function isFull(path: string, primaryCode: number): boolean {
-  if (primaryCode !== 10) return false
+function isFull(path: string): boolean {
   const { bavail, bsize } = statfsSync(dirname(resolve(path)))
   return bavail * bsize < 64 * 1024
 }
