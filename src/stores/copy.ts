@@ -68,17 +68,22 @@ async function copyTokens(
     const page = await from.kept.tokens({ after, limit: tokensAtOnce })
     const upTo = page.at(-1)?.hash
     if (upTo === undefined) return { tokens, accounts }
-    const present = await to.kept.tokens({ after, upTo, limit: tokensAtOnce })
-    const texts = new Map(present.map((token) => [hex(token.hash), textOfToken(token)]))
-    const missing = page.filter((token) => {
-      const text = texts.get(hex(token.hash))
-      if (text !== undefined && text !== textOfToken(token))
-        throw new Refused(
-          `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
-        )
-      return text === undefined
-    })
-    await Promise.all(missing.map((token) => to.tokens.issue(token, token.hash)))
+    const missing = new Map(page.map((token) => [hex(token.hash), token]))
+    // The other store may hold any number of tokens between those of the page.
+    for (let seen = after; ; ) {
+      const present = await to.kept.tokens({ after: seen, upTo, limit: tokensAtOnce })
+      for (const token of present) {
+        const copied = missing.get(hex(token.hash))
+        if (copied !== undefined && textOfToken(copied) !== textOfToken(token))
+          throw new Refused(
+            `The token ${token.id} is in both stores and differs; nothing of it was changed.`,
+          )
+        missing.delete(hex(token.hash))
+      }
+      if (present.length < tokensAtOnce) break
+      seen = present.at(-1)?.hash
+    }
+    await Promise.all(missing.values().map((token) => to.tokens.issue(token, token.hash)))
     for (const { account } of page) accounts.add(account)
     tokens += page.length
     after = upTo

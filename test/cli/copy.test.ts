@@ -181,6 +181,24 @@ describe('plants copy', () => {
     }
   }, 60_000)
 
+  test('finds the tokens that it has copied among any number of others', async () => {
+    const [from, to] = [newFile(), newFile()]
+    const issue = (url: string, count: number): Promise<void> =>
+      withStore(url, async (store) => {
+        const request = { account: 'a', label: '', scopes, lifetimeMs: null }
+        await Promise.all(
+          Array.from({ length: count }, () =>
+            issueToken(store.tokens, request, Date.now(), randomBytes),
+          ),
+        )
+      })
+    await issue(from, 30)
+    expect((await run(['copy', '--from', from, '--to', to], folder())).code).toBe(0)
+    await issue(to, 2500)
+    const again = await run(['copy', '--from', from, '--to', to], folder())
+    expect([again.code, again.err.includes('is there already')]).toEqual([0, false])
+  })
+
   test('leaves the other accounts of the target store alone', async () => {
     const [from, to] = [newFile(), newFile()]
     await fill(from, 'a', [plant(1)])
