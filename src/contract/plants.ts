@@ -63,11 +63,11 @@ export function* plantsJsonPieces(plants: readonly Plant[]): Generator<string> {
       text = 0
     }
     if (plantText > pieceTextMax) {
-      yield `${separator}{"name":"`
-      yield* quotedPieces(plant.name)
-      if (plant.tag !== null) {
-        yield '","tag":"'
-        yield* quotedPieces(plant.tag)
+      let before = `${separator}{`
+      for (const [member, value] of Object.entries(wirePlant(plant))) {
+        yield `${before}"${member}":"`
+        yield* quotedPieces(value)
+        before = '",'
       }
       yield '"}'
       separator = ','

@@ -6,6 +6,12 @@ export interface Plant {
   readonly tag: string | null
 }
 
+/** Every text of a plant, for what treats them alike. The compiler sees to it that none is left out. */
+export const plantTexts = Object.keys({
+  name: true,
+  tag: true,
+} satisfies Record<keyof Plant, true>) as readonly (keyof Plant)[]
+
 /** A plant with its identifier: a signed 64-bit integer, unique within its account. */
 export interface IdentifiedPlant extends Plant {
   readonly id: bigint
@@ -14,6 +20,11 @@ export interface IdentifiedPlant extends Plant {
 /** A plant as it is kept: with the idempotency key that its create carried, or null. */
 export interface KeptPlant extends IdentifiedPlant {
   readonly idempotencyKey: string | null
+}
+
+/** Whether two plants are the same to their readers. */
+export function samePlant(one: Plant, other: Plant): boolean {
+  return plantTexts.every((member) => one[member] === other[member])
 }
 
 /** How much text a plant holds, in UTF-16 code units. */

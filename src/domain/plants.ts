@@ -1,6 +1,6 @@
 // What can be done with plants: create one, list them, delete one.
 import { Failure } from './failure.ts'
-import type { IdentifiedPlant, KeptPlant, Plant } from './plant.ts'
+import { type IdentifiedPlant, type KeptPlant, type Plant, samePlant } from './plant.ts'
 import { type PlantRange, type Plants, pageTextMax } from './store.ts'
 
 /** Creates a plant and never overwrites one. A repeat of a create with its key succeeds. */
@@ -13,8 +13,7 @@ export async function createPlant(
   if (existing === undefined) return plant
   if (plant.idempotencyKey === null || plant.idempotencyKey !== existing.idempotencyKey)
     throw new Failure('id-taken')
-  if (plant.name !== existing.name || plant.tag !== existing.tag)
-    throw new Failure('idempotency-key-reused')
+  if (!samePlant(plant, existing)) throw new Failure('idempotency-key-reused')
   return plant
 }
 

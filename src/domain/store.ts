@@ -4,7 +4,7 @@ import type { IdentifiedPlant, KeptPlant } from './plant.ts'
 import type { KeptToken, Token, TokenHash } from './token.ts'
 
 /** A store answers at once if it reads memory or a local file, and later if it asks a network. */
-export type Answer<Value> = Value | Promise<Value>
+export type Awaitable<Value> = Value | Promise<Value>
 
 /** A part of an account's list, as it stood at one moment. */
 export interface PlantPage<Listed extends IdentifiedPlant = IdentifiedPlant> {
@@ -38,8 +38,9 @@ export interface TokenRange {
 }
 
 /**
- * Every operation of a store is one atomic step on one account. It fails in one of two ways only:
- * with `store-unavailable` if it did nothing, or, for a write, with `outcome-unknown`.
+ * Every write is one atomic step on one account, and every list shows one moment. An operation
+ * fails in one of two ways only: with `store-unavailable` if it did nothing, or, for a write, with
+ * `outcome-unknown`.
  *
  * A write that has returned is durable: it survives the death of the process and of the machine.
  * A read that starts after a write has returned sees it. Accounts never touch one another.
@@ -80,13 +81,13 @@ export interface Plants {
    * The first plants of a range, as one snapshot. A page whose text exceeds the bound may end
    * early, with `more` set; it then holds at least one plant.
    */
-  list(account: string, range: PlantRange): Answer<PlantPage>
+  list(account: string, range: PlantRange): Awaitable<PlantPage>
 
   /**
    * The id of the n-th plant of an account above `after`, counting from 1, or undefined if there
    * are fewer.
    */
-  nthId(account: string, after: bigint | undefined, n: number): Answer<bigint | undefined>
+  nthId(account: string, after: bigint | undefined, n: number): Awaitable<bigint | undefined>
 }
 
 export interface Tokens {
@@ -103,13 +104,13 @@ export interface Tokens {
    * The token under a hash, usable or not. A token is found as soon as it is issued. A later change
    * by any process is seen after `delayMs` at the latest.
    */
-  find(hash: TokenHash): Answer<Token | undefined>
+  find(hash: TokenHash): Awaitable<Token | undefined>
 
   /** All tokens, of one account or of all, oldest first. */
-  list(account?: string): Answer<readonly Token[]>
+  list(account?: string): Awaitable<readonly Token[]>
 
   /** Whether the store holds a token at all. */
-  any(): Answer<boolean>
+  any(): Awaitable<boolean>
 
   /**
    * Marks a token as revoked and returns its record, or undefined if there is none. A second call
@@ -124,16 +125,16 @@ export interface Tokens {
 /** All that a store keeps, to copy it into another one. */
 export interface Copyable {
   /** As `list` of `Plants`, with all that is kept of each plant. */
-  plants(account: string, range: PlantRange): Answer<PlantPage<KeptPlant>>
+  plants(account: string, range: PlantRange): Awaitable<PlantPage<KeptPlant>>
 
   /** How many plants the store holds, over all accounts. */
-  countPlants(): Answer<number>
+  countPlants(): Awaitable<number>
 
   /**
-   * The first tokens of a range, in the order of their hashes. Every account that has plants has a
-   * token.
+   * The first tokens of a range, in the order of their hashes. Tokens are never removed, so a
+   * service's accounts are all found through them.
    */
-  tokens(range: TokenRange): Answer<readonly KeptToken[]>
+  tokens(range: TokenRange): Awaitable<readonly KeptToken[]>
 }
 
 /** The text after which every page ends early, to bound the memory that it takes. */

@@ -2,9 +2,9 @@
 // refuses by throwing a Failure. This file catches it and makes its answer.
 import { type OperationId, readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
-import { authenticate, requireScope } from '../domain/access.ts'
+import { authenticate, type Caller, requireScope } from '../domain/access.ts'
 import type { Failure } from '../domain/failure.ts'
-import { type Scope, withoutTokens } from '../domain/token.ts'
+import { withoutTokens } from '../domain/token.ts'
 import type { RequestEntry } from '../log.ts'
 import type { Context, Limits } from './context.ts'
 import { handlers } from './handlers.ts'
@@ -27,16 +27,13 @@ export function answerer(context: Context): Answer {
       route = match(request)
       entry.route = route.operation.path
       const { access, body } = route.operation
-      const caller =
-        access === 'public'
-          ? undefined
-          : await authenticate(
-              store.tokens,
-              bearerToken(request.headers.get('authorization')),
-              clock.wallMs(),
-            )
-      entry.account = caller?.account
-      if (caller !== undefined) requireScope(caller, access as Scope)
+      let caller: Caller | undefined
+      if (access !== 'public') {
+        const token = bearerToken(request.headers.get('authorization'))
+        caller = await authenticate(store.tokens, token, clock.wallMs())
+        entry.account = caller.account
+        requireScope(caller, access)
+      }
       const alive = (): void => connections.keepOpen(request)
       const json =
         body === undefined

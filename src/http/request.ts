@@ -29,17 +29,18 @@ interface Path {
 
 /** Every path by its template; the parameter that ends one is written "{}". */
 const paths = new Map<string, Path>()
-for (const template of new Set(Object.values(operations).map(({ path }) => path))) {
+const declared = Object.entries(operations) as [OperationId, Operation][]
+for (const [template, own] of Map.groupBy(declared, ([, { path }]) => path)) {
+  // OPTIONS is an operation of every path, and "*" is no path of its own.
+  if (template === '*') continue
   const byMethod = new Map<string, OperationId>()
-  for (const [id, operation] of Object.entries(operations) as [OperationId, Operation][]) {
-    if (operation.path !== template) continue
-    byMethod.set(operation.method, id)
-    if (operation.method === 'GET') byMethod.set('HEAD', id)
+  for (const [id, { method }] of own) {
+    byMethod.set(method, id)
+    if (method === 'GET') byMethod.set('HEAD', id)
   }
   byMethod.set('OPTIONS', 'options')
   const path = { template, byMethod, allow: [...byMethod.keys()].join(', ') }
-  // The template of OPTIONS stands for every path.
-  if (template !== '*') paths.set(template.replace(/\{[^}]*\}$/, '{}'), path)
+  paths.set(template.replace(/\{[^}]*\}$/, '{}'), path)
 }
 
 /** The methods of RFC 9110, PATCH and QUERY get 405 on a path that lacks them; all others 501. */

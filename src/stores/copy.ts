@@ -1,7 +1,7 @@
 // Copying all plants and tokens from one store to another: what is there already is compared and
 // never overwritten, so that a copy that was interrupted goes on if it is begun again.
 import { createHash } from 'node:crypto'
-import type { KeptPlant } from '../domain/plant.ts'
+import { type KeptPlant, plantTexts } from '../domain/plant.ts'
 import type { PlantPage, PlantRange, Store } from '../domain/store.ts'
 import type { KeptToken, TokenHash } from '../domain/token.ts'
 import { Refused } from '../refused.ts'
@@ -172,7 +172,8 @@ async function summaryOf(
 }
 
 function textOfPlant(plant: KeptPlant): string {
-  return JSON.stringify([String(plant.id), plant.name, plant.tag, plant.idempotencyKey])
+  const texts = plantTexts.map((member) => plant[member])
+  return JSON.stringify([String(plant.id), ...texts, plant.idempotencyKey])
 }
 
 /** The plants of an account in ascending order of id. */

@@ -2,7 +2,7 @@
 // long that write is.
 import type { Clock } from '../clock.ts'
 import { type KeptPlant, textLength } from '../domain/plant.ts'
-import type { Answer } from '../domain/store.ts'
+import type { Awaitable } from '../domain/store.ts'
 import { nothingDone } from './failures.ts'
 
 export const idMin = -(2n ** 63n)
@@ -13,7 +13,7 @@ export function firstAfter(after: bigint | undefined): bigint {
   return after === undefined ? idMin : after + 1n
 }
 
-/** For so long a create is tried again if the plant in its way is gone when it is looked at. */
+/** A create is tried again for this long if the plant in its way is gone each time. */
 const createMaxMs = 5000
 
 /**
@@ -22,7 +22,7 @@ const createMaxMs = 5000
  */
 export async function insertOrFind(
   insert: () => Promise<boolean | number>,
-  find: () => Answer<KeptPlant | undefined>,
+  find: () => Awaitable<KeptPlant | undefined>,
   clock: Clock,
 ): Promise<KeptPlant | undefined> {
   const endMs = clock.monotonicMs() + createMaxMs
@@ -34,7 +34,7 @@ export async function insertOrFind(
   throw nothingDone(new Error('the plant in the way was gone each time it was looked at'))
 }
 
-/** How long every write counts at least. All lengths of writes are in UTF-16 code units. */
+/** The least length that a write is counted with, in UTF-16 code units as all lengths of writes. */
 export const writeLengthMin = 50
 
 /** How long the create of a plant is. */

@@ -4,7 +4,7 @@
 // A question is put to the store only at the end of the turn, and in that same step it stops taking
 // sharers. So each request that shares an answer was sent before the store was asked, and the
 // answer is as fresh as one of its own (decision 8). Nothing is kept beyond that.
-import type { Answer, Store } from '../domain/store.ts'
+import type { Awaitable, Store } from '../domain/store.ts'
 
 /** `atEndOfTurn` calls back once all sockets of this turn of the event loop have been read. */
 export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => void): Store {
@@ -12,7 +12,7 @@ export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => voi
   let questions = new Map<string, { readonly answer: Promise<unknown>; readonly ask: () => void }>()
 
   /** The answer to a question, asked once in this turn. Equal keys must mean equal questions. */
-  function share<Value>(key: string, ask: () => Answer<Value>): Promise<Value> {
+  function share<Value>(key: string, ask: () => Awaitable<Value>): Promise<Value> {
     const known = questions.get(key)
     if (known !== undefined) return known.answer as Promise<Value>
     if (questions.size === 0)

@@ -48,6 +48,25 @@ describe('the OpenAPI document', () => {
     expect(text).not.toContain('9223372036854776')
   })
 
+  test('publishes just the members that a plant is answered with', () =>
+    withService(async (service) => {
+      const token = await service.tokenFor('a')
+      const { NewPlant, Plant } = document.components.schemas as Record<
+        string,
+        { readonly properties: Readonly<Record<string, { readonly examples: readonly unknown[] }>> }
+      >
+      const sent = Object.entries(NewPlant?.properties ?? {}).map(([name, { examples }]) => [
+        name,
+        examples[0],
+      ])
+      const body = JSON.stringify(Object.fromEntries(sent))
+      const created = await service.call('POST', '/plants', { token, body })
+      const [listed] = (await service.call('GET', '/plants', { token })).json as object[]
+      const members = Object.keys(Plant?.properties ?? {})
+      expect(Object.keys(created.json as object)).toEqual(members)
+      expect(Object.keys(listed ?? {})).toEqual(members)
+    }))
+
   test('declares the challenge, the link and the retry', () => {
     const create = document.paths['/plants']?.['post']?.responses
     expect(Object.keys(create ?? {}).sort()).toEqual([

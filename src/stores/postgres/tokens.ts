@@ -1,6 +1,6 @@
 // The tokens of a PostgreSQL store. Those in use are remembered for some seconds (tokenCache.ts).
 import type { Clock } from '../../clock.ts'
-import type { Answer, TokenRange, Tokens } from '../../domain/store.ts'
+import type { Awaitable, TokenRange, Tokens } from '../../domain/store.ts'
 import { hashMax, hashMin, type KeptToken, type Token, type TokenHash } from '../../domain/token.ts'
 import { tokenOf, tokenValues } from '../tokens.ts'
 import type { Attempts } from './attempts.ts'
@@ -32,7 +32,7 @@ export class PostgresTokens implements Tokens {
     return true
   }
 
-  find(hash: TokenHash): Answer<Token | undefined> {
+  find(hash: TokenHash): Awaitable<Token | undefined> {
     return this.#cache.find(hash)
   }
 

@@ -1,4 +1,4 @@
-// Every statement that an SQLite store sends while it is open, under the names that those of
+// The statements that an SQLite store prepares when it is opened, under the names that those of
 // PostgreSQL have. Reads run on the HTTP thread, writes on the writer's (writer/thread.ts).
 import { tokenColumns } from '../tokens.ts'
 import { applicationId } from './schema.ts'

@@ -106,7 +106,7 @@ export class SqliteStore implements Store {
   }
 
   readonly #write: SendWrite = (write) => {
-    // Writes of the operator and of the store itself are of no account.
+    // A write that concerns no account, such as a probe, is counted for the account ''.
     const account = 'account' in write ? write.account : 'token' in write ? write.token.account : ''
     return this.#writes.submit(account, write)
   }
@@ -118,7 +118,7 @@ export class SqliteStore implements Store {
   async #commit(batch: readonly Write[]): Promise<readonly Outcome[]> {
     try {
       const outcomes = await this.#channel.commit(batch)
-      // What changed nothing had nothing to commit.
+      // A batch that changed nothing had nothing to commit, so it proves nothing.
       if (outcomes.some((changes) => changes > 0)) this.#failing = undefined
       return outcomes
     } catch (failure) {
