@@ -47,7 +47,7 @@ export async function copy(
       // 128 and the number of the signal, as in shells.
       exitCode = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }[signal]
       if (interruption.signal.aborted) world.exit(exitCode)
-      interruption.abort()
+      interruption.abort(new Refused('Interrupted.'))
     })
     try {
       const stores = [forOperator(source, from), forOperator(target, to)] as const
@@ -58,11 +58,12 @@ export async function copy(
       )
       return 0
     } catch (error) {
-      const interrupted = interruption.signal.aborted
-      if (!(interrupted || error instanceof Refused)) throw error
-      world.tell(interrupted ? 'Interrupted.' : `plants: ${(error as Refused).message}`)
+      // Only what a store refuses has a cause. To repeat a copy that found a difference is no use.
+      const isInterrupted = error === interruption.signal.reason
+      if (!(error instanceof Refused && (isInterrupted || error.cause !== undefined))) throw error
+      world.tell(isInterrupted ? error.message : `plants: ${error.message}`)
       world.tell('What was copied is kept; run the same command again to go on.')
-      return exitCode
+      return isInterrupted ? exitCode : 1
     } finally {
       await target.close()
     }

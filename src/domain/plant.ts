@@ -12,7 +12,10 @@ export const plantTexts = Object.keys({
   tag: true,
 } satisfies Record<keyof Plant, true>) as readonly (keyof Plant)[]
 
-/** A plant with its identifier: a signed 64-bit integer, unique within its account. */
+/** The greatest id: ids are signed 64-bit integers. */
+export const idMax = 2n ** 63n - 1n
+
+/** A plant with its identifier, which is unique within its account. */
 export interface IdentifiedPlant extends Plant {
   readonly id: bigint
 }

@@ -1,6 +1,6 @@
 // What can be done with plants: create one, list them, delete one.
 import { Failure } from './failure.ts'
-import { type IdentifiedPlant, type KeptPlant, type Plant, samePlant } from './plant.ts'
+import { type IdentifiedPlant, idMax, type KeptPlant, type Plant, samePlant } from './plant.ts'
 import { type PlantRange, type Plants, pageTextMax } from './store.ts'
 
 /** Creates a plant and never overwrites one. A repeat of a create with its key succeeds. */
@@ -143,7 +143,8 @@ async function* walk(
     const limit = Math.min(left, walkPagePlants)
     const page = await plants.list(account, {
       after,
-      upTo: range.upTo,
+      // A page of a walk has an end, even if that is the last id there is.
+      upTo: range.upTo ?? idMax,
       limit,
       textMax: walkPageTextMax,
     })

@@ -5,8 +5,8 @@ import { type KeptPlant, textLength } from '../domain/plant.ts'
 import type { Awaitable } from '../domain/store.ts'
 import { nothingDone } from './failures.ts'
 
+export { idMax } from '../domain/plant.ts'
 export const idMin = -(2n ** 63n)
-export const idMax = 2n ** 63n - 1n
 
 /** The least id above another, which is not `idMax`. */
 export function firstAfter(after: bigint | undefined): bigint {

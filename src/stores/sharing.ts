@@ -9,6 +9,8 @@ import type { Awaitable, Store } from '../domain/store.ts'
 /** `atEndOfTurn` calls back once all sockets of this turn of the event loop have been read. */
 export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => void): Store {
   const { plants, tokens } = store
+  /** The notes of a token's use that are under way: all requests of an hour's beginning ask for one. */
+  const notes = new Map<string, Promise<void>>()
   let questions = new Map<string, { readonly answer: Promise<unknown>; readonly ask: () => void }>()
 
   /** The answer to a question, asked once in this turn. Equal keys must mean equal questions. */
@@ -32,10 +34,13 @@ export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => voi
       delete: (account, id) => plants.delete(account, id),
       list: (account, range) => {
         const { after, upTo, limit, textMax } = range
-        const key = `list ${after} ${upTo} ${limit} ${textMax} ${account}`
+        // Only walks through long lists name an end. Their pages are nobody else's at that moment.
+        if (upTo !== undefined) return plants.list(account, range)
+        const key = `list ${after} ${limit} ${textMax} ${account}`
         return share(key, () => plants.list(account, range))
       },
-      nthId: (account, after, n) => plants.nthId(account, after, n),
+      nthId: (account, after, n) =>
+        share(`nth ${after} ${n} ${account}`, () => plants.nthId(account, after, n)),
     },
     tokens: {
       delayMs: tokens.delayMs,
@@ -45,7 +50,14 @@ export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => voi
       list: (account) => tokens.list(account),
       any: () => tokens.any(),
       revoke: (id, nowMs) => tokens.revoke(id, nowMs),
-      noteUse: (id, usedAtMs) => tokens.noteUse(id, usedAtMs),
+      noteUse: (id, usedAtMs) => {
+        const key = `${id} ${usedAtMs}`
+        const known = notes.get(key)
+        if (known !== undefined) return known
+        const note = tokens.noteUse(id, usedAtMs).finally(() => notes.delete(key))
+        notes.set(key, note)
+        return note
+      },
     },
     kept: store.kept,
     ready: () => store.ready(),

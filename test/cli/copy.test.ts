@@ -176,6 +176,8 @@ describe('plants copy', () => {
       const { code, out, err } = await copy(from, to)
       expect([code, out]).toEqual([1, ''])
       expect(err).toContain(sentence)
+      // That would not help.
+      expect(err).not.toContain('run the same command again')
       const { plants } = (await contentOf(to, ['a'])) as { plants: KeptPlant[][] }
       expect(plants[0]).toContainEqual(present)
     }

@@ -19,7 +19,9 @@ describe('a defect of the program', () => {
       throw new TypeError('undefined is not an object')
     }
     const opening = openStore(locationIn(folder()), { ...storeOptions, use: 'create', note })
-    expect(await opening.catch((error: unknown) => error)).toBeInstanceOf(TypeError)
+    const error = await opening.then(() => undefined).catch((reason: Error) => reason)
+    expect(error).not.toBeInstanceOf(Refused)
+    expect(error?.cause).toBeInstanceOf(TypeError)
   })
 
   test('in an operation of a store is told with its stack, unlike a broken disk', async () => {
@@ -29,7 +31,16 @@ describe('a defect of the program', () => {
     breakDown(store.plants, 'list', nothingDone(defect))
     breakDown(store.tokens, 'list', nothingDone(new Error('disk I/O error')))
     const { plants, tokens } = forOperator(store, location)
-    expect(() => plants.list('a', { limit: 1 })).toThrow(defect)
+    let told: unknown
+    try {
+      plants.list('a', { limit: 1 })
+    } catch (error) {
+      told = error
+    }
+    expect(told).toEqual(
+      new Error(`The work on the store sqlite:${location.path} failed.`, { cause: defect }),
+    )
+    expect(told).not.toBeInstanceOf(Refused)
     expect(() => tokens.list('a')).toThrow(Refused)
     expect(() => tokens.list('a')).toThrow(
       `The store ${location.path} cannot be used: disk I/O error.`,

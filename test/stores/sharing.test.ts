@@ -93,4 +93,28 @@ describe('a store whose readers share', () => {
     for (const list of lists) expect(Promise.resolve(list)).rejects.toThrow('broken')
     await shared.close()
   })
+
+  test('reads the pages of a walk, which have an end, at once', async () => {
+    const { shared, asked } = await sharedStore()
+    await shared.plants.list('a', { limit: 20, upTo: 7n })
+    expect(asked).toHaveLength(1)
+    await shared.close()
+  })
+
+  test('notes the use of a token once, for all requests that come meanwhile', async () => {
+    const { shared, real } = await sharedStore()
+    const written = Promise.withResolvers<void>()
+    let notes = 0
+    real.tokens.noteUse = () => {
+      notes += 1
+      return written.promise
+    }
+    const all = [1, 2, 3].map(() => shared.tokens.noteUse('token', 3_600_000))
+    expect(notes).toBe(1)
+    written.resolve()
+    await Promise.all(all)
+    await shared.tokens.noteUse('token', 7_200_000)
+    expect(notes).toBe(2)
+    await shared.close()
+  })
 })
