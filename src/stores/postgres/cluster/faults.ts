@@ -8,8 +8,8 @@ interface Meaning {
   readonly done: 'no' | 'unknown'
   readonly retry: boolean
   /**
-   * `none`: there was none. `spent`: this one must not be used again. `lost`: nor can those beside
-   * it be relied on. `silent`: as `lost`, but the server may still be at work on the statement.
+   * `none`: there was none. `spent`: this one must not be used again. `lost`: the host cannot be
+   * used any more. `silent`: as `lost`, but the server may still be at work on the statement.
    */
   readonly connection: 'good' | 'none' | 'spent' | 'lost' | 'silent'
 }
@@ -30,6 +30,8 @@ export class Fault extends Error implements Meaning {
 
 /** No connection could be had, so nothing was sent. */
 export const unsent: Meaning = { done: 'no', retry: true, connection: 'none' }
+/** As `unsent`, and the host has no other connection that works. */
+export const unreachable: Meaning = { done: 'no', retry: true, connection: 'lost' }
 /** The answer did not come in time. */
 export const unanswered: Meaning = { done: 'unknown', retry: true, connection: 'silent' }
 /** The commit returned, but it did not wait for the standbys. */
@@ -38,9 +40,8 @@ export const unconfirmed: Meaning = { done: 'unknown', retry: true, connection: 
 const undone: Meaning = { done: 'no', retry: false, connection: 'good' }
 const undoneRetry: Meaning = { done: 'no', retry: true, connection: 'good' }
 const undoneSpent: Meaning = { done: 'no', retry: true, connection: 'spent' }
-const undoneLost: Meaning = { done: 'no', retry: true, connection: 'lost' }
 const unknownRetry: Meaning = { done: 'unknown', retry: true, connection: 'good' }
-const unknownLost: Meaning = { done: 'unknown', retry: true, connection: 'lost' }
+const unknownSpent: Meaning = { done: 'unknown', retry: true, connection: 'spent' }
 
 /** An error of the server ends the statement undone, unless this table says otherwise. */
 const bySqlState: Readonly<Record<string, Meaning>> = {
@@ -54,16 +55,16 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   // feature_not_supported: a prepared statement outlived a change of its tables.
   '0A000': undoneSpent,
   // read_only_sql_transaction: this node takes no writes any more.
-  '25006': undoneLost,
+  '25006': { done: 'no', retry: true, connection: 'lost' },
   // too_many_connections, cannot_connect_now
-  '53300': undoneLost,
-  '57P03': undoneLost,
-  // admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout: the server ended the
-  // connection.
-  '57P01': unknownLost,
-  '57P02': unknownLost,
-  '57P04': unknownLost,
-  '57P05': unknownLost,
+  '53300': undoneSpent,
+  '57P03': undoneSpent,
+  // admin_shutdown, crash_shutdown, database_dropped, idle_session_timeout: the server ended this
+  // connection. If it ends as a whole, no new one can be had.
+  '57P01': unknownSpent,
+  '57P02': unknownSpent,
+  '57P04': unknownSpent,
+  '57P05': unknownSpent,
   // connection_failure, said by the server: it does not reach the node that holds this account's
   // rows.
   '08006': unknownRetry,
@@ -73,7 +74,7 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
   // What is no error of the server is the end of the connection.
-  let meaning = unknownLost
+  let meaning = unknownSpent
   if (error instanceof DatabaseError) {
     const code = error.code ?? ''
     meaning = bySqlState[code] ?? (code.startsWith('08') ? unknownRetry : undone)

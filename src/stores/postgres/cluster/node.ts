@@ -5,7 +5,7 @@ import type { PostgresHost, PostgresLocation } from '../location.ts'
 import type { Statement } from '../statements.ts'
 import { destroy, encryption, getTypeParser, greet, isWithoutEncryption } from './connection.ts'
 import type { Deadlines } from './deadlines.ts'
-import { Fault, faultOf, unanswered, unconfirmed, unsent } from './faults.ts'
+import { Fault, faultOf, unanswered, unconfirmed, unreachable, unsent } from './faults.ts'
 import type { Slots } from './slots.ts'
 
 /** How long an idle connection is kept, and any: a new one measures the server's clock again. */
@@ -29,6 +29,8 @@ export class Node {
   /** How far the server's clock is ahead of ours, by connection. */
   readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
   readonly #inUse = new Set<PoolClient>()
+  /** How many connections were made and have not ended. */
+  #connections = 0
 
   private constructor(
     location: PostgresLocation,
@@ -63,7 +65,13 @@ export class Node {
     // Without listeners the loss of an idle connection would end the process. If one is in use, its
     // statement fails.
     this.#pool.on('error', () => {})
-    this.#pool.on('connect', (client) => client.on('error', () => {}))
+    this.#pool.on('connect', (client) => {
+      this.#connections += 1
+      client.on('error', () => {})
+      client.once('end', () => {
+        this.#connections -= 1
+      })
+    })
   }
 
   /**
@@ -82,14 +90,6 @@ export class Node {
       if (location.sslMode !== 'prefer' || !isWithoutEncryption(error)) throw error
       return await new Node(location, host, slots, deadlines, clock, false).#connected()
     }
-  }
-
-  /**
-   * Whether there are connections at all: then one more that cannot be had says nothing of the
-   * host.
-   */
-  get hasConnections(): boolean {
-    return this.#pool.totalCount > 0
   }
 
   /** Sends a statement once and resolves to its rows; rejects with what `faultOf` understands. */
@@ -158,7 +158,13 @@ export class Node {
       return { client, giveBack }
     } catch (error) {
       free?.()
-      throw new Fault('no connection to the database', unsent, error)
+      // If others work, one that cannot be had says nothing of the host. Nor does one that was ended
+      // (57P01) while it was made.
+      const isLost =
+        free !== undefined &&
+        this.#connections === 0 &&
+        (error as { code?: string }).code !== '57P01'
+      throw new Fault('no connection to the database', isLost ? unreachable : unsent, error)
     }
   }
 

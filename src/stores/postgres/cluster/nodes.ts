@@ -9,12 +9,13 @@
 //
 // A Node is one host in use, with its pool of connections (node.ts). A statement is sent to it
 // once. If that fails, the fault says what the failure means for the connection (faults.ts): it may
-// be as good as before, or be spent, or tell that the host itself is lost. Then the node is
+// be as good as before, or be spent, or tell that the host itself is lost. A connection that breaks
+// is spent and no more: those beside it are left alone. If the host is lost, the node is
 // retired: no further statement goes there, the operator is told, and its connections end when what
 // they carry is answered. The next statement finds no node and seeks one. All statements wait for
 // the same search, so that a failover brings no storm of connections.
 //
-// A host is lost in one of two ways. Its connections break and no new one can be had, or it is
+// A host is lost in one of two ways. All its connections end and no new one can be had, or it is
 // silent for longer than an answer may take: the machine is gone, or the network. Or it answers
 // that it takes no writes any more: another host is now the primary, and this one has come back as
 // a standby.
@@ -99,14 +100,8 @@ export class Nodes {
     try {
       return await node.send(statement, values, writes)
     } catch (error) {
-      // Lost: the host is gone, or no longer takes writes.
       const { connection } = faultOf(error)
-      if (
-        connection === 'lost' ||
-        connection === 'silent' ||
-        (connection === 'none' && !node.hasConnections)
-      )
-        this.#retire(node)
+      if (connection === 'lost' || connection === 'silent') this.#retire(node)
       throw error
     }
   }
