@@ -134,6 +134,44 @@ describe('under load', () => {
   }, 60_000)
 })
 
+describe('a write that comes with a warning', () => {
+  /** Lets each insert of a plant raise a warning, at once or at its commit. */
+  async function whileInsertsWarn(trigger: string, work: () => Promise<void>): Promise<void> {
+    await server.sql(
+      `create function warn() returns trigger language plpgsql as $$
+         begin raise warning 'database must be vacuumed'; return new; end $$;
+       create ${trigger} for each row execute function warn()`,
+    )
+    await work().finally(() => server.sql('drop function warn cascade'))
+  }
+
+  test('from within the statement is acknowledged', () =>
+    withServiceOn({}, async (service, token) => {
+      await whileInsertsWarn('trigger warn before insert on plants', async () => {
+        expect((await create(service, token, 1)).status).toBe(200)
+        expect((await create(service, token, 1)).status).toBe(409)
+      })
+    }))
+
+  test(
+    'from its commit is of unknown outcome',
+    () =>
+      withServiceOn({}, async (service, token) => {
+        const atCommit =
+          'constraint trigger warn after insert or update on plants deferrable initially deferred'
+        await whileInsertsWarn(atCommit, async () => {
+          const { status, json } = await create(service, token, 1)
+          expect(status).toBe(503)
+          expect(json).toMatchObject({
+            message: expect.stringContaining('whether it was done is not known'),
+          })
+        })
+        expect((await list(service, token)).text).toBe('[{"name":"1"}]')
+      }),
+    30_000,
+  )
+})
+
 describe('among several hosts', () => {
   test('the primary is found behind a standby, a host that refuses and one that never answers', async () => {
     const mute = createServer(() => {}).listen(0, '127.0.0.1')

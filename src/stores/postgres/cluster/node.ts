@@ -174,11 +174,18 @@ export class Node {
     values: readonly unknown[],
     writes: boolean,
   ): Promise<readonly Row[]> {
+    // The statement is complete before its commit, so only a warning that comes later is about the
+    // commit. The driver's connection, not its client, tells both in their order.
+    let complete = false
     let warned = false
-    const onNotice = ({ code }: { code?: string | undefined }): void => {
-      if (code?.startsWith('01')) warned = true
+    const onComplete = (): void => {
+      complete = true
     }
-    client.on('notice', onNotice)
+    const onNotice = ({ code }: { code?: string | undefined }): void => {
+      if (complete && code?.startsWith('01')) warned = true
+    }
+    const { connection } = client
+    connection.on('commandComplete', onComplete).on('notice', onNotice)
     try {
       const { name, text } = statement
       const serverMs = this.#clock.monotonicMs() + (this.#clockLeadsMs.get(client) ?? 0)
@@ -187,7 +194,7 @@ export class Node {
       if (warned && writes) throw new Fault('the commit came with a warning', unconfirmed)
       return rows
     } finally {
-      client.off('notice', onNotice)
+      connection.off('commandComplete', onComplete).off('notice', onNotice)
     }
   }
 
