@@ -126,9 +126,6 @@ export const statements = {
     text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
   },
 
-  /** Changes nothing, but only a node that takes writes accepts it. */
-  probe: { name: 'probe', text: 'delete from plants where account = $1 and id = $2' },
-
   schemaVersion: {
     name: 'schema_version',
     text: 'select coalesce(max(version), 0) as version from plants_schema',

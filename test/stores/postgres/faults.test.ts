@@ -172,6 +172,61 @@ describe('a write that comes with a warning', () => {
   )
 })
 
+describe('a statement that the server knows otherwise than we do, as behind a pooler', () => {
+  test('is sent on another connection if its name is taken', () =>
+    whileNamesAreTaken(async (release) => {
+      await withServiceOn({}, async (service, token) => {
+        await list(service, token)
+        await release()
+        expect((await create(service, token, 1)).status).toBe(200)
+        expect((await service.call('GET', '/readyz')).status).toBe(200)
+      })
+    }))
+
+  test('is sent on another connection if it is gone', () =>
+    withServiceOn({}, async (service, token) => {
+      await server.sql(
+        `create function forget() returns trigger language plpgsql as $$
+           begin execute 'deallocate all'; return new; end $$;
+         create trigger forget after insert on plants for each row execute function forget()`,
+      )
+      const statuses: number[] = []
+      for (const id of [1, 2, 3]) statuses.push((await create(service, token, id)).status)
+      await server.sql('drop function forget cascade')
+      expect(statuses).toEqual([200, 200, 200])
+    }))
+
+  test(
+    'is told by /readyz, if that keeps every write from being done',
+    () =>
+      whileNamesAreTaken(() =>
+        withServiceOn({}, async (service, token) => {
+          expect((await create(service, token, 1)).status).toBe(503)
+          expect((await service.call('GET', '/readyz')).status).toBe(503)
+        }),
+      ),
+    30_000,
+  )
+
+  /** Each new connection finds that the names of the writes are taken, until they are released. */
+  async function whileNamesAreTaken(
+    work: (release: () => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    await server.sql(
+      `create function take_names() returns event_trigger language plpgsql as $$
+         begin
+           execute 'prepare create_plants as select 1';
+           execute 'prepare delete_plants as select 1';
+         end $$;
+       create event trigger take_names on login execute function take_names()`,
+    )
+    const release = async (): Promise<void> => {
+      await server.sql('drop function if exists take_names cascade')
+    }
+    await work(release).finally(release)
+  }
+})
+
 describe('among several hosts', () => {
   test('the primary is found behind a standby, a host that refuses and one that never answers', async () => {
     const mute = createServer(() => {}).listen(0, '127.0.0.1')

@@ -54,6 +54,10 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   '22012': undoneSpent,
   // feature_not_supported: a prepared statement outlived a change of its tables.
   '0A000': undoneSpent,
+  // duplicate_prepared_statement, invalid_sql_statement_name: the server holds other statements for
+  // this connection than we do, as it may behind a pooler.
+  '42P05': undoneSpent,
+  '26000': undoneSpent,
   // read_only_sql_transaction: this node takes no writes any more.
   '25006': { done: 'no', retry: true, connection: 'lost' },
   // too_many_connections, cannot_connect_now
