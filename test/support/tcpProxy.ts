@@ -8,6 +8,8 @@ export interface TcpProxy {
    * Passes nothing on, either way; keeps connections open, and accepts new ones without an answer.
    */
   freeze(): void
+  /** Passes nothing on for the present connections; new ones work. */
+  freezePresent(): void
   /** Passes on requests and keeps back the answers. */
   freezeReplies(): void
   /** Passes on everything again, what was kept back first. */
@@ -51,6 +53,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   return {
     port: await listen(listener),
     freeze: () => set('everything'),
+    freezePresent: () => {
+      for (const pair of pairs) pair.hold('everything')
+    },
     freezeReplies: () => set('replies'),
     thaw: () => set('nothing'),
     cut,

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, createServer } from 'node:net'
 import type { StoreLocation } from '../../../src/stores/location.ts'
+import { until } from '../../support/clock.ts'
 import { Load, nothingWrong } from '../../support/load.ts'
 import {
   type PostgresServer,
@@ -309,6 +310,36 @@ describe('a network that falls silent', () => {
         expect((await list(service, token)).status).toBe(200)
       }),
     60_000,
+  )
+
+  test(
+    'once, on every connection, holds up writes for as long as an answer may take, and no longer',
+    () =>
+      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+        const tokens = await Promise.all(
+          Array.from({ length: 12 }, (_, n) => service.tokenFor(`account ${n}`)),
+        )
+        const createAll = (id: number): Promise<Answer[]> =>
+          Promise.all(tokens.map((each) => create(service, each, id)))
+        await createAll(1)
+        // All that writes may use at once.
+        const unlock = await lockPlants()
+        const answers = createAll(2)
+        await until('eight creates wait', async () => {
+          const waiting =
+            "select 1 from pg_stat_activity where application_name = 'plants' and wait_event_type = 'Lock'"
+          return (await server.sql(waiting)).length === 8
+        })
+        proxy.freezePresent()
+        await unlock()
+        const [statuses, elapsedMs] = await timed(answers)
+        expect(statuses.map(({ status }) => status)).toEqual(Array(12).fill(200))
+        expect(elapsedMs).toBeLessThan(5000)
+        proxy.cut()
+        proxy.thaw()
+        expect((await create(service, token, 1)).status).toBe(200)
+      }),
+    30_000,
   )
 
   test(

@@ -6,15 +6,12 @@ import type { Statement } from '../statements.ts'
 import { destroy, encryption, getTypeParser, greet, isWithoutEncryption } from './connection.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Fault, faultOf, unanswered, unconfirmed, unreachable, unsent } from './faults.ts'
-import type { Slots } from './slots.ts'
+import type { Slot, Slots } from './slots.ts'
 
 /** How long an idle connection is kept, and any: a new one measures the server's clock again. */
 const idleMs = 60_000
 const lifetimeSeconds = 600
-/**
- * How long a write without an answer keeps its connection, so that not ever more of them wait in
- * the server.
- */
+/** How long a write without an answer keeps its connection (slots.ts). */
 const leftBehindMs = 60_000
 
 export type Row = Readonly<Record<string, unknown>>
@@ -98,7 +95,13 @@ export class Node {
     values: readonly unknown[],
     writes: boolean,
   ): Promise<readonly Row[]> {
-    const { client, giveBack } = await this.#checkOut(writes)
+    const { client, slot } = await this.#checkOut(writes)
+    const giveBack = (spent: boolean): void => {
+      this.#inUse.delete(client)
+      if (spent) destroy(client)
+      client.release(spent)
+      slot.giveBack()
+    }
     const query = this.#query(client, statement, values, writes)
     try {
       const rows = await this.#inTime(
@@ -110,12 +113,13 @@ export class Node {
       return rows
     } catch (error) {
       const { connection } = faultOf(error)
-      if (writes && connection === 'silent')
+      if (writes && connection === 'silent') {
+        slot.leaveBehind()
         // A commit that waits for a standby cannot be called off, and the server keeps its place.
         void this.#inTime(query, leftBehindMs, 'it was left behind')
           .catch(() => {})
           .finally(() => giveBack(true))
-      else giveBack(connection !== 'good')
+      } else giveBack(connection !== 'good')
       throw error
     }
   }
@@ -141,27 +145,19 @@ export class Node {
     }
   }
 
-  async #checkOut(
-    writes: boolean,
-  ): Promise<{ client: PoolClient; giveBack: (spent: boolean) => void }> {
-    let free: (() => void) | undefined
+  async #checkOut(writes: boolean): Promise<{ client: PoolClient; slot: Slot }> {
+    let slot: Slot | undefined
     try {
-      free = await this.#slots.take(writes, this.#deadlines.connectMs)
+      slot = await this.#slots.take(writes, this.#deadlines.connectMs)
       const client = await this.#pool.connect()
       this.#inUse.add(client)
-      const giveBack = (spent: boolean): void => {
-        this.#inUse.delete(client)
-        if (spent) destroy(client)
-        client.release(spent)
-        free?.()
-      }
-      return { client, giveBack }
+      return { client, slot }
     } catch (error) {
-      free?.()
+      slot?.giveBack()
       // If others work, one that cannot be had says nothing of the host. Nor does one that was ended
       // (57P01) while it was made.
       const isLost =
-        free !== undefined &&
+        slot !== undefined &&
         this.#connections === 0 &&
         (error as { code?: string }).code !== '57P01'
       throw new Fault('no connection to the database', isLost ? unreachable : unsent, error)
