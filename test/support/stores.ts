@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { Mistake } from '../../src/refused.ts'
@@ -13,6 +12,8 @@ import {
   type StoreOptions,
 } from '../../src/stores/location.ts'
 import { migrateStore, openStore } from '../../src/stores/open.ts'
+import { commandDeadlines } from '../../src/stores/postgres/cluster/deadlines.ts'
+import { Nodes } from '../../src/stores/postgres/cluster/nodes.ts'
 import { type PostgresServer, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './service.ts'
 
@@ -70,11 +71,13 @@ export async function prepare(url: string): Promise<void> {
 
 /** Removes all plants and tokens of a database. */
 export async function emptied(url: string): Promise<string> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
-  await client.query('delete from plants')
-  await client.query('delete from tokens')
-  await client.end()
+  const location = locationOf(url)
+  if (location.scheme !== 'postgres') throw new Error(`${url} is no database`)
+  // As the store does, because the driver's client knows no URL with several hosts.
+  const nodes = new Nodes(location, commandDeadlines, systemClock)
+  for (const table of ['plants', 'tokens'])
+    await nodes.send({ name: '', text: `delete from ${table}` }, [], true)
+  await nodes.close()
   return url
 }
 

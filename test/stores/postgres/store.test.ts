@@ -1,5 +1,6 @@
 // The promises of a store, on real PostgreSQL servers: with text ordered by bytes, as ICU has it,
-// and on every database that PLANTS_TEST_STORES names, separated by spaces. Those are emptied.
+// and on every database that PLANTS_TEST_STORES names, by URLs that are separated by spaces. Those
+// are emptied.
 import { afterAll } from 'bun:test'
 import { systemClock } from '../../../src/clock.ts'
 import type { Store } from '../../../src/domain/store.ts'
