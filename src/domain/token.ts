@@ -19,7 +19,7 @@ export interface Token {
   readonly createdAtMs: number
   readonly expiresAtMs: number | null
   readonly revokedAtMs: number | null
-  /** When it was last used, to the hour. */
+  /** When it was last used, to the hour. Constant use may show with a delay of up to an hour. */
   readonly lastUsedAtMs: number | null
 }
 

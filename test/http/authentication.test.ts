@@ -199,9 +199,40 @@ describe('a valid token', () => {
       service.clock.advance(59 * 60_000)
       await service.call('GET', '/plants', { token })
       await isNoted(12)
-      service.clock.advance(60_000)
+      // From one to two: at the latest in the last moment.
+      service.clock.advance(60_000 + 3_599_999)
       await service.call('GET', '/plants', { token })
       await isNoted(13)
+    }))
+
+  test('has the hour of its use noted at a moment of its own, not with all others', () =>
+    withService(async (service) => {
+      const tokens = await Promise.all(Array.from({ length: 30 }, () => service.tokenFor('a')))
+      const useAll = (): Promise<unknown> =>
+        Promise.all(tokens.map((token) => service.call('GET', '/plants', { token })))
+      await useAll()
+      await until('all are noted', async () =>
+        (await service.store.tokens.list('a')).every(({ lastUsedAtMs }) => lastUsedAtMs !== null),
+      )
+      service.clock.advance(3_600_000)
+      /** By its id, how many minutes after the full hour a use was noted first. */
+      const minutes = new Map<string, number>()
+      const noteUse = service.store.tokens.noteUse.bind(service.store.tokens)
+      for (let minute = 0; minute < 60; minute += 5) {
+        service.store.tokens.noteUse = (id, usedAtMs) => {
+          expect(usedAtMs).toBe(Date.UTC(2030, 0, 1, 13))
+          if (!minutes.has(id)) minutes.set(id, minute)
+          return noteUse(id, usedAtMs)
+        }
+        await useAll()
+        service.clock.advance(minute === 55 ? 299_999 : 300_000)
+      }
+      await useAll()
+      expect(minutes.size).toBe(30)
+      const together = [...minutes.values()].map(
+        (minute) => [...minutes.values()].filter((other) => other === minute).length,
+      )
+      expect(Math.max(...together)).toBeLessThan(15)
     }))
 })
 
