@@ -29,8 +29,11 @@ export interface PostgresLocation {
 export interface PostgresHost {
   readonly host: string
   readonly port: number
-  /** Passwords may differ among hosts, because a password file names them. */
-  readonly password: string | undefined
+  /**
+   * Passwords may differ among hosts, because a password file names them. The file is read each
+   * time, because the password may have been changed.
+   */
+  readonly readPassword: () => string | undefined
 }
 
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
@@ -100,7 +103,7 @@ export function readPostgresLocation(
       wrong.add('whose ports (or PGPORT) are numbers from 1 to 65535')
     return { host, port }
   })
-  const passwordOf = password === undefined ? readPasswordFile(environment, wrong) : () => password
+  if (password === undefined) readPasswordFile(environment, wrong)
 
   const oneOf = <Value extends string>(
     name: string,
@@ -140,7 +143,11 @@ export function readPostgresLocation(
   if (wrong.size > 0) return new Mistake(`a URL ${[...wrong].join(', and ')}`)
   return {
     scheme: 'postgres',
-    hosts: hosts.map((host) => ({ ...host, password: passwordOf({ ...host, database, user }) })),
+    hosts: hosts.map((host) => ({
+      ...host,
+      readPassword: () =>
+        password ?? readPasswordFile(environment, new Set())({ ...host, database, user }),
+    })),
     user,
     database,
     query,

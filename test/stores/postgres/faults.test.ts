@@ -1,8 +1,10 @@
 // What clients see while the database fails in each of the ways that it can: no acknowledged write
 // is lost, no answer is false, and none is waited for without end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
-import type { StoreLocation } from '../../../src/stores/location.ts'
+import { join } from 'node:path'
+import { readStoreLocation, type StoreLocation } from '../../../src/stores/location.ts'
 import { until } from '../../support/clock.ts'
 import { Load, nothingWrong } from '../../support/load.ts'
 import {
@@ -11,9 +13,16 @@ import {
   startPostgres,
   startStandby,
 } from '../../support/postgres.ts'
-import { type Answer, startTestService, type TestService } from '../../support/service.ts'
+import {
+  type Answer,
+  folderMaker,
+  startTestService,
+  type TestService,
+} from '../../support/service.ts'
 import { emptied, locationOf, prepare } from '../../support/stores.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcpProxy.ts'
+
+const folder = folderMaker()
 
 let server: PostgresServer
 let standby: Standby
@@ -226,6 +235,46 @@ describe('a statement that the server knows otherwise than we do, as behind a po
     }
     await work(release).finally(release)
   }
+})
+
+describe('a password that is changed in its file and in the database', () => {
+  test('is used by new connections without a restart, beside old ones and without any', async () => {
+    const file = join(folder(), 'passwords')
+    const setPassword = async (password: string): Promise<void> => {
+      writeFileSync(file, `*:*:*:plants:${password}\n`, { mode: 0o600 })
+      await server.sql(`alter role plants password '${password}'`)
+    }
+    await setPassword('secret')
+    const location = readStoreLocation(`postgres://plants@127.0.0.1:${server.port}/plants`, {
+      PGPASSFILE: file,
+    }) as StoreLocation
+    const service = await startTestService(location)
+    try {
+      const token = await service.tokenFor('a')
+      expect((await create(service, token, 1)).status).toBe(200)
+      const ours = "from pg_stat_activity where application_name = 'plants'"
+
+      await setPassword('second')
+      const unlock = await lockPlants()
+      const lists = [1, 2, 3, 4, 5, 6].map((limit) =>
+        service.call('GET', `/plants?limit=${limit}`, { token }),
+      )
+      await until('six lists wait, most of them on new connections', async () => {
+        const waiting = await server.sql(`select 1 ${ours} and wait_event_type = 'Lock'`)
+        return waiting.length === 6
+      })
+      await unlock()
+      expect((await Promise.all(lists)).map(({ status }) => status)).toEqual(Array(6).fill(200))
+
+      await setPassword('third')
+      await server.sql(`select pg_terminate_backend(pid) ${ours}`)
+      expect((await create(service, token, 2)).status).toBe(200)
+    } finally {
+      await service.stop()
+      await setPassword('secret')
+      await emptied(server.url())
+    }
+  }, 30_000)
 })
 
 describe('among several hosts', () => {

@@ -26,6 +26,7 @@ export class Node {
   /** How far the server's clock is ahead of ours, by connection. */
   readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
   readonly #inUse = new Set<PoolClient>()
+  #password: string | undefined
   /** How many connections were made and have not ended. */
   #connections = 0
 
@@ -42,13 +43,14 @@ export class Node {
     this.#slots = slots
     this.#deadlines = deadlines
     this.#clock = clock
+    this.#password = host.readPassword()
     this.#pool = new Pool({
       host: host.host,
       port: host.port,
       user: location.user,
       database: location.database,
       // Always given, so that the driver looks nowhere else for it.
-      password: () => host.password ?? '',
+      password: () => this.#password ?? '',
       ssl: encrypted && encryption(location),
       application_name: 'plants',
       max: location.connectionsMax,
@@ -154,12 +156,12 @@ export class Node {
       return { client, slot }
     } catch (error) {
       slot?.giveBack()
-      // If others work, one that cannot be had says nothing of the host. Nor does one that was ended
-      // (57P01) while it was made.
-      const isLost =
-        slot !== undefined &&
-        this.#connections === 0 &&
-        (error as { code?: string }).code !== '57P01'
+      const { code } = error as { code?: string }
+      // The password is wrong: if it was changed in its file, the next attempt has the new one.
+      if (code === '28P01') this.#password = this.host.readPassword() ?? this.#password
+      // If others work, one that cannot be had says nothing of the host. Nor does one that was
+      // ended (57P01) while it was made.
+      const isLost = slot !== undefined && this.#connections === 0 && code !== '57P01'
       throw new Fault('no connection to the database', isLost ? unreachable : unsent, error)
     }
   }
