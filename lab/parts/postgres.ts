@@ -107,12 +107,12 @@ function pgbenchScript(statement: string, plants: number, clients: number): stri
   const filled = (value: string): string => `array_fill(${value}, array[${plants}])`
   const parameters = [
     `'pgbench'`,
+    '0',
+    ':n',
     ids,
     filled(`'${seededPlant.name}'::text`),
     filled(`'${seededPlant.tag}'::text`),
     filled('null::text'),
-    ids,
-    '9e9',
   ]
   const filledIn = parameters.reduce(
     (text, value, index) => text.replaceAll(`$${index + 1}`, value),

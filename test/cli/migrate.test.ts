@@ -24,7 +24,7 @@ describe('plants migrate', () => {
     expect(refused.err).toContain('it has no tables yet; run "plants migrate --store URL" first')
     const first = await run(['migrate', '--store', url], folder())
     expect([first.code, first.out]).toEqual([0, ''])
-    expect(first.err).toMatch(/is ready: 4 statements were run\.\n$/)
+    expect(first.err).toMatch(/is ready: 7 statements were run\.\n$/)
     const second = await run(['migrate', '--store', url], folder())
     expect([second.code, second.out]).toEqual([0, ''])
     expect(second.err).toMatch(/is up to date\.\n$/)
@@ -93,17 +93,47 @@ describe('plants migrate', () => {
     ).toEqual([])
   })
 
-  test('says so if a table does not have the right columns, as serve does', async () => {
+  test('brings a database of version 1 to this version, with its plants', async () => {
     const url = await newDatabase()
-    await (await sharedPostgres()).sql(
-      'set role plants; create table plants_schema (version bigint not null primary key); create table plants (x int)',
+    const server = await sharedPostgres()
+    await run(['migrate', '--store', url], folder())
+    await server.sql(
+      `drop table batches; alter table plants alter column op set not null;
+       delete from plants_schema where version = 2; insert into plants values ('a', 1, 'x', null, null, 5)`,
       nameOf(url),
     )
-    for (const command of [['migrate'], ['serve', '--port', '0']]) {
-      const { code, out, err } = await run([...command, '--store', url], folder())
-      expect([code, out]).toEqual([1, ''])
-      expect(err).toContain('its tables "plants" and "tokens" are not those of plants')
-    }
+    const refused = await run(['serve', '--port', '0', '--store', url], folder())
+    expect(refused.err).toContain('its schema is version 1 and this version of plants needs 2')
+    const { code, err } = await run(['migrate', '--store', url], folder())
+    expect(code).toBe(0)
+    expect(err).toMatch(/is ready: 3 statements were run\.\n$/)
+    expect((await run(['token', 'issue', '--account', 'a', '--store', url], folder())).code).toBe(0)
+    expect(await server.sql('select name, op::int from plants', nameOf(url))).toEqual([
+      { name: 'x', op: 5 },
+    ])
+  })
+
+  test.each([
+    ['so that a step fails', 'create table plants (x int)'],
+    ['although each step succeeds', 'create table plants (x int, op bigint)'],
+  ])('says so if a table has not our columns, %s', async (_when, table) => {
+    const url = await newDatabase()
+    await (await sharedPostgres()).sql(
+      `set role plants; create table plants_schema (version bigint not null primary key); ${table}`,
+      nameOf(url),
+    )
+    const { code, out, err } = await run(['migrate', '--store', url], folder())
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('its tables "plants", "tokens" and "batches" are not those of plants')
+  })
+
+  test('lets serve say so too', async () => {
+    const url = await newDatabase()
+    await run(['migrate', '--store', url], folder())
+    await (await sharedPostgres()).sql('alter table plants rename tag to x', nameOf(url))
+    const { code, out, err } = await run(['serve', '--port', '0', '--store', url], folder())
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('its tables "plants", "tokens" and "batches" are not those of plants')
   })
 
   test('refuses a schema of a newer version, as serve does', async () => {
@@ -117,7 +147,7 @@ describe('plants migrate', () => {
       const { code, out, err } = await run([...command, '--store', url], folder())
       expect([code, out]).toEqual([1, ''])
       expect(err).toContain(
-        'it was migrated by a newer version of plants (schema 9, this version knows 1); run that version.\n',
+        'it was migrated by a newer version of plants (schema 9, this version knows 2); run that version.\n',
       )
     }
   })

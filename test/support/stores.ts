@@ -69,13 +69,13 @@ export async function prepare(url: string): Promise<void> {
   await migrateStore(locationOf(url), false, systemClock)
 }
 
-/** Removes all plants and tokens of a database. */
+/** Removes all that a database holds. */
 export async function emptied(url: string): Promise<string> {
   const location = locationOf(url)
   if (location.scheme !== 'postgres') throw new Error(`${url} is no database`)
   // As the store does, because the driver's client knows no URL with several hosts.
   const nodes = new Nodes(location, commandDeadlines, systemClock)
-  for (const table of ['plants', 'tokens'])
+  for (const table of ['plants', 'tokens', 'batches'])
     await nodes.send({ name: '', text: `delete from ${table}` }, [], true)
   await nodes.close()
   return url

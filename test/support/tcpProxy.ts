@@ -16,6 +16,11 @@ export interface TcpProxy {
   thaw(): void
   /** Breaks every present connection. */
   cut(): void
+  /**
+   * Breaks every present connection, but on the client's side only: what was kept back still
+   * reaches the target after `thaw`.
+   */
+  cutClients(): void
   close(): Promise<void>
 }
 
@@ -25,6 +30,7 @@ type Frozen = 'nothing' | 'replies' | 'everything'
 /** Two connections that make one: the client's, and the one to the target. */
 interface Pair {
   hold(frozen: Frozen): void
+  destroyClient(): void
   destroy(): void
 }
 
@@ -59,6 +65,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     freezeReplies: () => set('replies'),
     thaw: () => set('nothing'),
     cut,
+    cutClients: () => {
+      for (const pair of pairs) pair.destroyClient()
+    },
     close: async () => {
       const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
       cut()
@@ -75,6 +84,7 @@ function joined(client: Socket, server: Socket): Pair {
       requests(frozen === 'everything')
       replies(frozen !== 'nothing')
     },
+    destroyClient: () => void client.destroy(),
     destroy: () => {
       client.destroy()
       server.destroy()

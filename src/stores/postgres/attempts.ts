@@ -4,17 +4,11 @@ import { nothingDone, writeUncertain } from '../failures.ts'
 import { faultOf } from './cluster/faults.ts'
 import type { Row } from './cluster/node.ts'
 import type { Nodes } from './cluster/nodes.ts'
-import type { Statement } from './statements.ts'
+import { type Statement, statements } from './statements.ts'
 
 /** The pause before the second attempt is up to this long; it doubles with each further one. */
 const pauseFirstMs = 10
 const pauseMaxMs = 500
-
-export interface Answered {
-  readonly rows: readonly Row[]
-  /** Whether an earlier attempt may have been done too, unseen. */
-  readonly uncertain: boolean
-}
 
 export class Attempts {
   readonly #nodes: Pick<Nodes, 'send' | 'isClosed'>
@@ -35,35 +29,54 @@ export class Attempts {
   }
 
   /** Rejects with `store-unavailable`. */
-  async read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return (await this.#attempt(statement, values, false)).rows
+  read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#attempt(() => this.#nodes.send(statement, values, false), false)
   }
 
   /**
    * The statement must bear being done twice. Rejects with `store-unavailable`, or
    * `outcome-unknown` if it may have been done.
    */
-  write(statement: Statement, values: readonly unknown[]): Promise<Answered> {
-    return this.#attempt(statement, values, true)
+  write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#attempt(() => this.#nodes.send(statement, values, true), true)
+  }
+
+  /**
+   * As `write`, for a batch that must not be done twice. `key` names it, and is the first of the
+   * values. Resolves to its row.
+   */
+  writeOnce(
+    statement: Statement,
+    key: readonly unknown[],
+    values: readonly unknown[],
+  ): Promise<readonly Row[]> {
+    const send = async (): Promise<readonly Row[]> => {
+      try {
+        return await this.#nodes.send(statement, [...key, ...values], true)
+      } catch (error) {
+        if (faultOf(error).done !== 'before') throw error
+        const rows = await this.#nodes.send(statements.findBatch, key, true)
+        // A failover between the two has lost the batch, and so it is tried again.
+        if (rows.length === 0) throw error
+        return rows
+      }
+    }
+    return this.#attempt(send, true)
   }
 
   /** As `write`, but tried once only. */
-  async probe(statement: Statement, values: readonly unknown[]): Promise<void> {
+  async tryOnce(statement: Statement, values: readonly unknown[]): Promise<void> {
     await this.#nodes.send(statement, values, true).catch((error: unknown) => {
       throw nothingDone(error)
     })
   }
 
-  async #attempt(
-    statement: Statement,
-    values: readonly unknown[],
-    writes: boolean,
-  ): Promise<Answered> {
+  async #attempt(send: () => Promise<readonly Row[]>, writes: boolean): Promise<readonly Row[]> {
     const endMs = this.#clock.monotonicMs() + this.#operationMs
     let uncertain = false
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return { rows: await this.#nodes.send(statement, values, writes), uncertain }
+        return await send()
       } catch (error) {
         const { done, retry } = faultOf(error)
         uncertain ||= done === 'unknown'

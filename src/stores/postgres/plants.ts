@@ -2,48 +2,44 @@
 //
 // The answer to a write may be lost: the network falls silent, or the server dies after its commit.
 // Then nobody here knows whether the write was done, and yet one answer is owed. So it is sent
-// again until an answer comes (attempts.ts). Two things make that safe.
+// again until an answer comes (attempts.ts). Meanwhile others may have created or deleted the same
+// plant, and an attempt that was given up may still arrive. If a write took effect twice, it would
+// undo what was acknowledged to others in between.
 //
-// The `op`. A create that was done and is sent again finds its own row in the way, and would call
-// that a conflict. So each create carries a random number, the same in all its attempts, and its
-// row keeps it. Whether a create made its plant is read off the rows that come back: its own number
-// is among them. A row with that number is written once more, and not only read, because it may
-// stand there before it has reached the standbys. The commit of the second write waits for them,
-// and so for the first. A row with the same idempotency key is written once more for the same
-// reason, but under its old number: that was another create, and it is looked up and answered as
-// such.
+// So a batch of writes has a number, which is random and the same in all its attempts. The
+// statement that does the writes also keeps a row in the table `batches`: the number, and for which
+// ids the writes were done. Both are done or neither is. The number is part of the key of that
+// table, so a further attempt waits for one that is still at work, fails if that was done, and is
+// undone as a whole, however late it comes. What became of the writes is then read from the row.
 //
-// The fence. A write that was given up may still be on its way, in a network that is silent and not
-// dead. It may arrive after a later attempt was done and acknowledged, and after others have
-// deleted that plant: a late create would revive it, and a late delete would remove the plant that
-// took its place. So each write carries the latest time at which it may begin, one second after it
-// was sent, by the clock of the server, which each connection learns from its greeting
-// (cluster/connection.ts). Past that time the condition of the statement divides by zero, and the
-// statement fails by itself. The server gives up a statement of a request after 2.5 seconds. So
-// after 3.5 seconds without an answer it is certain that a write that has not begun its commit
-// never will, and only then is the next attempt made.
+// An attempt may be done before it has reached the standbys. So the row is not only read but
+// written once more: the commit of that write waits for the standbys, and so for the first. For the
+// same reason a repeat with an idempotency key, which finds its plant, needs nothing more: the row
+// of its own batch is committed after that plant.
 //
-// A delete has no row left that could carry a number. If its answer was lost and the next attempt
-// finds nothing, nobody can tell whether the first removed the plant or there never was one. Then
-// the outcome is unknown, and the answer says so. What all this leaves open is in decision 9.
+// A row is needed for as long as an attempt may still arrive. After an hour the batches that follow
+// delete it, some at a time. The time is that of the process that began the batch, and comes first
+// in the key, so that old rows are found without an index of their own. The last rows of an account
+// stay until it writes again.
 import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
-import { writeUncertain } from '../failures.ts'
 import { AccountBatches, WaitingRoom } from '../groupCommit.ts'
 import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
 import { type Statement, statements } from './statements.ts'
 
-/** What became of a delete: whether the plant was there, or that nobody can tell. */
-type Deleted = boolean | 'unknown'
+/** How long it is known what became of a batch. */
+const batchKnownMs = 60 * 60_000
+/** One batch in so many looks for old ones, of which it deletes up to 100. */
+const batchesPerLook = 50n
 
 export class PostgresPlants implements Plants {
   readonly #attempts: Attempts
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
   readonly #creates: AccountBatches<KeptPlant, boolean>
-  readonly #deletes: AccountBatches<bigint, Deleted>
+  readonly #deletes: AccountBatches<bigint, boolean>
 
   constructor(
     attempts: Attempts,
@@ -78,13 +74,8 @@ export class PostgresPlants implements Plants {
     )
   }
 
-  async delete(account: string, id: bigint): Promise<boolean> {
-    const deleted = await this.#deletes.submit(account, id)
-    if (deleted === 'unknown')
-      throw writeUncertain(
-        new Error('the plant is gone; an attempt that was cut off may have removed it'),
-      )
-    return deleted
+  delete(account: string, id: bigint): Promise<boolean> {
+    return this.#deletes.submit(account, id)
   }
 
   list(account: string, range: PlantRange): Promise<PlantPage> {
@@ -115,40 +106,39 @@ export class PostgresPlants implements Plants {
     await Promise.all([this.#creates.finish(), this.#deletes.finish()])
   }
 
-  /**
-   * Whether each create made its plant: its row is there and carries our random number. In one
-   * order of ids, so that processes do not lock each other out.
-   */
+  /** Whether each create made its plant. */
   async #createAll(account: string, batch: readonly KeptPlant[]): Promise<readonly boolean[]> {
-    const random = Buffer.from(this.#randomBytes(8 * batch.length))
-    const creates = batch.map((plant, index) => ({
-      ...plant,
-      op: random.readBigInt64LE(8 * index),
-    }))
-    const sorted = creates.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-    const { rows } = await this.#attempts.write(statements.createPlants, [
-      account,
+    // In one order of ids, so that processes do not lock each other out.
+    const sorted = batch.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    const created = await this.#writeOnce(statements.createPlants, account, [
       sorted.map(({ id }) => id),
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag),
       sorted.map(({ idempotencyKey }) => idempotencyKey),
-      sorted.map(({ op }) => op),
     ])
-    const ours = new Set(rows.map(({ op }) => op))
-    return creates.map(({ op }) => ours.has(op))
+    return batch.map(({ id }) => created.has(id))
   }
 
-  /**
-   * What became of each delete. After an attempt whose answer was lost, a plant that is not there
-   * may have been removed by it, or never have been.
-   */
-  async #deleteAll(account: string, batch: readonly bigint[]): Promise<readonly Deleted[]> {
-    const { rows, uncertain } = await this.#attempts.write(statements.deletePlants, [
-      account,
-      batch,
-    ])
-    const deleted = new Set(rows.map(({ id }) => id))
-    return batch.map((id) => deleted.has(id) || (uncertain && 'unknown'))
+  /** Whether each delete removed its plant. */
+  async #deleteAll(account: string, batch: readonly bigint[]): Promise<readonly boolean[]> {
+    const deleted = await this.#writeOnce(statements.deletePlants, account, [batch])
+    return batch.map((id) => deleted.has(id))
+  }
+
+  /** Carries out a batch, and resolves to the ids for which it was done. */
+  async #writeOnce(
+    statement: Statement,
+    account: string,
+    values: readonly unknown[],
+  ): Promise<ReadonlySet<bigint>> {
+    const number = Buffer.from(this.#randomBytes(8)).readBigInt64LE()
+    const nowMs = this.#clock.wallMs()
+    const [row] = await this.#attempts.writeOnce(statement, [account, nowMs, number], values)
+    if (number % batchesPerLook === 0n)
+      void this.#attempts
+        .tryOnce(statements.forgetBatches, [account, nowMs - batchKnownMs])
+        .catch(() => {})
+    return new Set(((row?.['done'] ?? []) as string[]).map(BigInt))
   }
 
   /** Asks for one plant more than `limit`: it says that others follow. */

@@ -49,6 +49,25 @@ const steps: readonly {
       distributed('tokens', "create_reference_table('tokens')"),
     ],
   },
+  {
+    // Processes of version 1 go on to write "op" until they are replaced.
+    tables: [
+      'alter table plants alter column op drop not null',
+      `create table if not exists batches (
+  account text not null,
+  begun_at_ms bigint not null,
+  number bigint not null,
+  done bigint[],
+  primary key (account, begun_at_ms, number)
+)`,
+    ],
+    distribution: [
+      distributed(
+        'batches',
+        "create_distributed_table('batches', 'account', colocate_with => 'plants')",
+      ),
+    ],
+  },
 ]
 
 const schemaVersion = steps.length
@@ -82,7 +101,7 @@ export async function pendingStatements(nodes: Nodes): Promise<readonly string[]
       text: `select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
   where nspname = current_schema() and relname = any($1)`,
     },
-    [['plants_schema', 'plants', 'tokens']],
+    [['plants_schema', 'plants', 'tokens', 'batches']],
     false,
   )
   const names = tables.map(({ relname }) => String(relname))
@@ -119,6 +138,8 @@ export async function migrate(
         await nodes.send({ name: '', text }, [], true)
         break
       } catch (error) {
+        // undefined_column
+        if (sqlStateOf(error) === '42703') throw foreignTables(error)
         if (!racing.includes(sqlStateOf(error)) || attempt === 20) throw error
         await clock.sleep(50)
       }
@@ -131,18 +152,23 @@ export async function migrate(
 async function requireColumns(nodes: Nodes): Promise<void> {
   try {
     for (const text of [
-      'select account, id, name, tag, idempotency_key, op from plants limit 0',
+      'select account, id, name, tag, idempotency_key from plants limit 0',
       `select hash, ${tokenColumns}, is_first from tokens limit 0`,
+      'select account, begun_at_ms, number, done from batches limit 0',
     ])
       await nodes.send({ name: '', text }, [], false)
   } catch (error) {
     // undefined_table, undefined_column, insufficient_privilege, wrong_object_type
     if (!['42P01', '42703', '42501', '42809'].includes(sqlStateOf(error))) throw error
-    throw new Unusable(
-      `its tables "plants" and "tokens" are not those of plants, or this user may not use them (${(error as Error).message})`,
-      { cause: error },
-    )
+    throw foreignTables(error)
   }
+}
+
+function foreignTables(error: unknown): Unusable {
+  return new Unusable(
+    `its tables "plants", "tokens" and "batches" are not those of plants, or this user may not use them (${(error as Error).message})`,
+    { cause: error },
+  )
 }
 
 /** 0 if there are no tables yet. Rejects with Unusable if the version is newer than this one. */

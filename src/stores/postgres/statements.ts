@@ -7,16 +7,19 @@ import { tokenColumns } from '../tokens.ts'
 export interface Statement {
   readonly name: string
   readonly text: string
-  /** Whether its last parameter is the latest time at which it may begin. */
-  readonly fenced?: boolean
 }
 
 /**
- * The fence of a write: the latest time at which it may begin, in seconds of the server's clock.
- * Past that it fails with division_by_zero. Why it needs one is told in plants.ts.
+ * The writes of a batch, and the row that says for which ids they were done. If a batch of this
+ * number was done before, that row is there, and all of this fails with unique_violation.
  */
-const begunBefore = (latest: string): string =>
-  `1 / (case when extract(epoch from now()) <= ${latest}::float8 then 1 else 0 end) = 1`
+function onceOnly(writes: string): string {
+  return `
+    with done as (${writes})
+    insert into batches (account, begun_at_ms, number, done)
+    select $1::text, $2::bigint, $3::bigint, array_agg(id) from done
+    returning done`
+}
 
 const plantsRange = (columns: string): string => `
   select ${columns}, more
@@ -46,25 +49,17 @@ export const statements = {
       current_setting('server_encoding', true) as encoding,
       current_setting('fsync', true) as fsync,
       current_setting('synchronous_commit', true) as synchronous_commit,
-      extract(epoch from now())::float8 as now_seconds,
       set_config('statement_timeout', $1, false) as statement_timeout`,
   },
 
-  /**
-   * A row under a taken id is left as it is, unless it has the same op or the same idempotency key.
-   * Then it is written again as it is, so that the answer waits for a commit (plants.ts).
-   */
   createPlants: {
     name: 'create_plants',
-    fenced: true,
-    text: `
-      insert into plants (account, id, name, tag, idempotency_key, op)
-      select $1::text, id, name, tag, idempotency_key, op
-      from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[]) as given (id, name, tag, idempotency_key, op)
-      where ${begunBefore('$7')}
-      on conflict (account, id) do update set op = plants.op
-      where plants.op = excluded.op or plants.idempotency_key = excluded.idempotency_key
-      returning id, op`,
+    text: onceOnly(`
+      insert into plants (account, id, name, tag, idempotency_key)
+      select $1::text, id, name, tag, idempotency_key
+      from unnest($4::bigint[], $5::text[], $6::text[], $7::text[]) as given (id, name, tag, idempotency_key)
+      on conflict (account, id) do nothing
+      returning id`),
   },
 
   findPlant: {
@@ -74,8 +69,24 @@ export const statements = {
 
   deletePlants: {
     name: 'delete_plants',
-    fenced: true,
-    text: `delete from plants where account = $1 and id = any($2::bigint[]) and ${begunBefore('$3')} returning id`,
+    text: onceOnly('delete from plants where account = $1 and id = any($4::bigint[]) returning id'),
+  },
+
+  /** Written again as it is, so that the answer waits for a commit (plants.ts). */
+  findBatch: {
+    name: 'find_batch',
+    text: 'update batches set done = done where account = $1 and begun_at_ms = $2 and number = $3 returning done',
+  },
+
+  /** Deletes the first 100 batches from before a time, or none if there are fewer. */
+  forgetBatches: {
+    name: 'forget_batches',
+    text: `
+      delete from batches
+      where account = $1 and begun_at_ms <= (
+        select begun_at_ms from batches where account = $1 and begun_at_ms < $2
+        order by begun_at_ms limit 1 offset 99
+      )`,
   },
 
   listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
@@ -125,6 +136,9 @@ export const statements = {
     name: 'kept_tokens',
     text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
   },
+
+  /** Changes nothing, but only a node that takes writes accepts it. */
+  probe: { name: 'probe', text: 'delete from plants where account = $1 and id = $2' },
 
   schemaVersion: {
     name: 'schema_version',

@@ -22,12 +22,10 @@ export class PostgresTokens implements Tokens {
   }
 
   async issueFirst(token: Token, hash: TokenHash): Promise<boolean> {
-    const { rows, uncertain } = await this.#attempts.write(statements.issueFirstToken, [
-      hash,
-      ...tokenValues(token),
-    ])
-    if (rows.length === 1) return true
-    if (!uncertain || (await this.#lookUp(hash)) === undefined) return false
+    const values = [hash, ...tokenValues(token)]
+    if ((await this.#attempts.write(statements.issueFirstToken, values)).length === 1) return true
+    // An attempt whose answer was lost may have been the first.
+    if ((await this.#lookUp(hash)) === undefined) return false
     await this.issue(token, hash)
     return true
   }
@@ -48,7 +46,7 @@ export class PostgresTokens implements Tokens {
   }
 
   async revoke(id: string, nowMs: number): Promise<Token | undefined> {
-    const { rows } = await this.#attempts.write(statements.revokeToken, [id, nowMs])
+    const rows = await this.#attempts.write(statements.revokeToken, [id, nowMs])
     const [revoked] = rows.map(tokenOf)
     if (revoked !== undefined) this.#cache.update(id, () => revoked)
     return revoked

@@ -90,13 +90,4 @@ describe('a statement that fails', () => {
       noConnection,
     ])
   })
-
-  test('says that an earlier attempt may have been done, if a later one is', async () => {
-    const clock = new ManualClock()
-    const { attempts: tried } = attempts(clock, [noAnswer].values())
-    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual({
-      rows: [],
-      uncertain: true,
-    })
-  })
 })

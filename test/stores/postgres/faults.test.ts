@@ -61,6 +61,8 @@ const create = (
   headers: Record<string, string> = {},
 ): Promise<Answer> =>
   service.call('POST', '/plants', { token, headers, body: `{"id":${id},"name":"${id}"}` })
+const remove = (service: TestService, token: string, id: number): Promise<Answer> =>
+  service.call('DELETE', `/plants/${id}`, { token })
 const list = (service: TestService, token: string): Promise<Answer> =>
   service.call('GET', '/plants', { token })
 
@@ -218,7 +220,7 @@ describe('a statement that the server knows otherwise than we do, as behind a po
     30_000,
   )
 
-  /** Each new connection finds that the names of the writes are taken, until they are released. */
+  /** Each new connection finds the names of our statements taken, until they are released. */
   async function whileNamesAreTaken(
     work: (release: () => Promise<void>) => Promise<void>,
   ): Promise<void> {
@@ -227,6 +229,7 @@ describe('a statement that the server knows otherwise than we do, as behind a po
          begin
            execute 'prepare create_plants as select 1';
            execute 'prepare delete_plants as select 1';
+           execute 'prepare probe as select 1';
          end $$;
        create event trigger take_names on login execute function take_names()`,
     )
@@ -390,75 +393,207 @@ describe('a network that falls silent', () => {
       }),
     30_000,
   )
+})
 
-  test(
-    'before the answer to a create that was done makes no false conflict of it',
-    () =>
-      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
-        expect((await list(service, token)).status).toBe(200)
-        proxy.freezeReplies()
-        const answer = create(service, token, 1)
-        for (let there = false; !there; await Bun.sleep(20))
-          there = (await server.sql('select 1 from plants')).length === 1
-        proxy.cut()
-        proxy.thaw()
-        expect((await answer).status).toBe(200)
-        expect((await create(service, token, 1)).status).toBe(409)
-      }),
-    60_000,
-  )
+describe('a write whose answer is lost', () => {
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    proxy = await startTcpProxy(server.port)
+  })
+  afterAll(() => proxy.close())
 
-  test(
-    'before the answer to a delete that was done says that its outcome is unknown, not 404',
-    () =>
-      withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
-        await create(service, token, 1)
-        proxy.freezeReplies()
-        const answer = service.call('DELETE', '/plants/1', { token })
-        for (let gone = false; !gone; await Bun.sleep(20))
-          gone = (await server.sql('select 1 from plants')).length === 0
-        proxy.cut()
-        proxy.thaw()
-        const { status, json } = await answer
-        expect(status).toBe(503)
-        expect(json).toMatchObject({
-          message: expect.stringContaining('whether it was done is not known'),
-        })
-        expect((await service.call('DELETE', '/plants/1', { token })).status).toBe(404)
-      }),
+  /**
+   * Loses the answer to the writes: they are done, then something else happens, then the connection
+   * breaks. Resolves to what the service answers.
+   */
+  async function answersOf(
+    writes: () => Promise<Answer>[],
+    done: string,
+    meanwhile: () => Promise<unknown> = async () => {},
+  ): Promise<Answer[]> {
+    proxy.freezeReplies()
+    const answers = Promise.all(writes())
+    await until('the writes are done', async () => (await server.sql(done)).length === 1)
+    await meanwhile()
+    proxy.cut()
+    proxy.thaw()
+    return await answers
+  }
+
+  const isThere = (id: number): string => `select 1 from plants where id = ${id}`
+  const isGone = (id: number): string => `select 1 where not exists (${isThere(id)})`
+
+  /** A service behind the proxy, and one of another client beside it. */
+  const withServices = (
+    use: (service: TestService, token: string, other: TestService) => Promise<void>,
+  ): Promise<void> =>
+    withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+      const other = await startTestService(at(`127.0.0.1:${server.port}`))
+      try {
+        await use(service, token, other)
+      } finally {
+        await other.stop()
+      }
+    })
+
+  test('is answered as done', () =>
+    withServices(async (service, token) => {
+      expect((await list(service, token)).text).toBe('[]')
+      const [created] = await answersOf(() => [create(service, token, 1)], isThere(1))
+      expect(created?.status).toBe(200)
+      expect((await create(service, token, 1)).status).toBe(409)
+      const [deleted] = await answersOf(() => [remove(service, token, 1)], isGone(1))
+      expect(deleted?.status).toBe(204)
+      expect((await remove(service, token, 1)).status).toBe(404)
+    }))
+
+  test('is answered for itself, among those that shared its commit', () =>
+    withServices(async (service, token) => {
+      expect((await create(service, token, 1)).status).toBe(200)
+      const creates = await answersOf(
+        () => [create(service, token, 1), create(service, token, 2)],
+        isThere(2),
+      )
+      expect(creates.map(({ status }) => status)).toEqual([409, 200])
+      const removes = await answersOf(
+        () => [remove(service, token, 1), remove(service, token, 3)],
+        isGone(1),
+      )
+      expect(removes.map(({ status }) => status)).toEqual([204, 404])
+    }))
+
+  test('does not delete the plant that another client has created meanwhile', () =>
+    withServices(async (service, token, other) => {
+      expect((await create(service, token, 7)).status).toBe(200)
+      const [deleted] = await answersOf(
+        () => [remove(service, token, 7)],
+        isGone(7),
+        async () => expect((await create(other, token, 7)).status).toBe(200),
+      )
+      expect(deleted?.status).toBe(204)
+      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+    }))
+
+  test('does not delete it either if the first attempt found no plant', () =>
+    withServices(async (service, token, other) => {
+      expect((await create(service, token, 1)).status).toBe(200)
+      const answers = await answersOf(
+        () => [remove(service, token, 7), remove(service, token, 1)],
+        isGone(1),
+        async () => expect((await create(other, token, 7)).status).toBe(200),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([404, 204])
+      expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+    }))
+
+  test('does not create the plant again that another client has deleted meanwhile', () =>
+    withServices(async (service, token, other) => {
+      expect((await list(service, token)).text).toBe('[]')
+      const [created] = await answersOf(
+        () => [create(service, token, 7)],
+        isThere(7),
+        async () => expect((await remove(other, token, 7)).status).toBe(204),
+      )
+      expect(created?.status).toBe(200)
+      expect((await list(service, token)).text).toBe('[]')
+    }))
+})
+
+describe('an attempt that arrives late', () => {
+  // Two ways to one server, one of which is silent at a time. The silent way keeps the first
+  // attempt back; it is given up when its time is over, or when its connection breaks.
+  test.each([
+    ['after a silence', () => {}],
+    ['after its connection broke', (way: TcpProxy) => way.cutClients()],
+  ])(
+    'undoes nothing of what was acknowledged since: %s',
+    async (_when, giveUp) => {
+      const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
+      other.freeze()
+      await withServiceOn(
+        { hosts: `127.0.0.1:${one.port},127.0.0.1:${other.port}` },
+        async (service, token) => {
+          await create(service, token, 7)
+          one.freeze()
+          const deleted = remove(service, token, 7)
+          await Bun.sleep(100)
+          other.thaw()
+          giveUp(one)
+          expect((await deleted).status).toBe(204)
+          expect((await create(service, token, 7)).status).toBe(200)
+          // Now the first delete arrives.
+          one.thaw()
+          await Bun.sleep(500)
+          expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+
+          other.freeze()
+          const created = create(service, token, 8)
+          await Bun.sleep(100)
+          giveUp(other)
+          expect((await created).status).toBe(200)
+          expect((await remove(service, token, 8)).status).toBe(204)
+          other.thaw()
+          await Bun.sleep(500)
+          expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+        },
+      )
+      await one.close()
+      await other.close()
+    },
     60_000,
   )
 })
 
-describe('an attempt that arrives late', () => {
-  test('undoes nothing of what was acknowledged since', async () => {
-    // Two ways to one server, one of which is silent at a time.
-    const [one, other] = [await startTcpProxy(server.port), await startTcpProxy(server.port)]
-    other.freeze()
-    await withServiceOn(
-      { hosts: `127.0.0.1:${one.port},127.0.0.1:${other.port}` },
-      async (service, token) => {
-        await create(service, token, 7)
-        one.freeze()
-        other.thaw()
-        expect((await service.call('DELETE', '/plants/7', { token })).status).toBe(204)
-        expect((await create(service, token, 7)).status).toBe(200)
-        // Now the first delete arrives.
-        one.thaw()
-        await Bun.sleep(500)
-        expect((await list(service, token)).text).toBe('[{"name":"7"}]')
+describe('an attempt that is still at work when the next one comes', () => {
+  test('is waited for, and its outcome is the answer', async () => {
+    const proxy = await startTcpProxy(server.port)
+    await withServiceOn({ hosts: `127.0.0.1:${proxy.port}` }, async (service, token) => {
+      expect((await create(service, token, 7)).status).toBe(200)
+      const waiting = async (count: number): Promise<boolean> =>
+        (
+          await server.sql(
+            "select 1 from pg_locks where not granted and relation = 'plants'::regclass",
+          )
+        ).length === count
+      const unlock = await lockPlants()
+      const deleted = remove(service, token, 7)
+      await until('the first attempt waits', () => waiting(1))
+      proxy.cut()
+      await until('the second attempt waits', () => waiting(2))
+      await unlock()
+      expect((await deleted).status).toBe(204)
+      await until('both have ended', () => waiting(0))
+      expect(await server.sql("select done from batches where done = '{7}'")).toHaveLength(2)
+    })
+    await proxy.close()
+  }, 30_000)
+})
 
-        other.freeze()
-        expect((await create(service, token, 8)).status).toBe(200)
-        expect((await service.call('DELETE', '/plants/8', { token })).status).toBe(204)
-        other.thaw()
-        await Bun.sleep(500)
-        expect((await list(service, token)).text).toBe('[{"name":"7"}]')
-      },
-    )
-    await one.close()
-    await other.close()
-  }, 60_000)
+describe('what is known of batches', () => {
+  test('is kept for an hour, and then deleted by later ones of the account', () =>
+    withServiceOn({}, async (service, token) => {
+      const nowMs = service.clock.wallMs()
+      for (const [account, ageMs] of [
+        ['a', 3_601_000],
+        ['a', 3_500_000],
+        ['b', 3_601_000],
+      ])
+        await server.sql(
+          `insert into batches select '${account}', ${nowMs} - ${ageMs}, n from generate_series(1, 150) as n`,
+        )
+      const kept = async (account: string, ageMs: number): Promise<unknown> => {
+        const [row] = await server.sql(
+          `select count(*)::int as kept from batches where account = '${account}' and begun_at_ms = ${nowMs} - ${ageMs}`,
+        )
+        return row?.['kept']
+      }
+      await until('the old ones are deleted', async () => {
+        await remove(service, token, 1)
+        return (await kept('a', 3_601_000)) === 0
+      })
+      expect(await kept('a', 3_500_000)).toBe(150)
+      expect(await kept('b', 3_601_000)).toBe(150)
+    }))
 })
 
 describe('a standby that stops answering the primary', () => {
@@ -555,7 +690,7 @@ describe('a list', () => {
       withServiceOn({}, async (service, token) => {
         const name = 'n'.repeat(20_000)
         await server.sql(
-          `insert into plants select 'a', id, '${name}', null, null, id from generate_series(1, 3000) as id`,
+          `insert into plants select 'a', id, '${name}' from generate_series(1, 3000) as id`,
         )
         const response = await fetch(`${service.url}/plants`, {
           headers: { Authorization: `Bearer ${token}` },

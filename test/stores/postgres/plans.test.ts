@@ -11,19 +11,22 @@ const calls: Readonly<Record<string, string>> = {
   keptPlants: "'a', 0, 9223372036854775807, 21, 16777216",
   nthPlantId: "'a', 0, 100",
   findPlant: "'a', 7",
-  deletePlants: "'a', '{7, 8}', 1e12",
+  deletePlants: "'a', 0, 1, '{7, 8}'",
+  findBatch: "'a', 0, 1",
+  forgetBatches: "'a', 1000",
   findToken: "'\\x00'",
   keptTokens: "'\\x00', '\\xff', 10",
   noteTokenUse: "'x', 1",
   revokeToken: "'x', 1",
 }
 
-test('every statement on plants and tokens goes by an index and sorts nothing', async () => {
+test('every statement on plants, batches and tokens goes by an index and sorts nothing', async () => {
   const server = await sharedPostgres()
   const database = `plans_${process.pid}`
   await prepare(await server.createDatabase(database))
   await server.sql(
-    `insert into plants select 'account ' || n % 50, n, 'name', null, null, n from generate_series(1, 50000) as n;
+    `insert into plants select 'account ' || n % 50, n, 'name' from generate_series(1, 50000) as n;
+     insert into batches select 'account ' || n % 50, n, n, array[n] from generate_series(1, 50000) as n;
      insert into tokens select sha256(n::text::bytea), 'token ' || n, 'a', '', '', 0 from generate_series(1, 5000) as n;
      analyze`,
     database,

@@ -2,7 +2,6 @@
 // off.
 import type { ConnectionOptions } from 'node:tls'
 import { type ClientBase, types } from 'pg'
-import type { Clock } from '../../../clock.ts'
 import { Unusable } from '../../failures.ts'
 import type { PostgresLocation } from '../location.ts'
 import { statements } from '../statements.ts'
@@ -47,25 +46,19 @@ export function isWithoutEncryption(error: unknown): boolean {
 /**
  * The first words on each connection: they find out whether what the service promises can be kept
  * on this host, and set the server's own deadline. Settings that other engines of the family do not
- * have come as null.
- *
- * Resolves to how far the server's clock is ahead of the `monotonicMs` of ours, in milliseconds;
- * rejects with Unusable.
+ * have come as null. Rejects with Unusable.
  */
 export async function greet(
   client: ClientBase,
   expected: { readonly statementMs: number } & Pick<PostgresLocation, 'writableHosts'>,
-  clock: Clock,
-): Promise<number> {
+): Promise<void> {
   const { rows } = await client.query<{
     standby: boolean
     read_only: string | null
     encoding: string | null
     fsync: string | null
     synchronous_commit: string | null
-    now_seconds: number
   }>(statements.greeting.text, [String(expected.statementMs)])
-  const answeredMs = clock.monotonicMs()
   const [greeting] = rows
   if (greeting === undefined) throw new Unusable('it does not answer as a database does')
   if (expected.writableHosts === 'primary') {
@@ -84,7 +77,6 @@ export async function greet(
     throw new Unusable(
       `it acknowledges writes early (synchronous_commit = ${synchronousCommit}); set synchronous_commit = on`,
     )
-  return greeting.now_seconds * 1000 - answeredMs
 }
 
 /** Ends the connection at once, with nothing more said or heard. */

@@ -4,11 +4,9 @@
 export interface Deadlines {
   /** How long to wait for a new connection, for its first words, and for one that others use. */
   readonly connectMs: number
-  /** How long after it was sent a write may begin. The server holds it to that (statements.ts). */
-  readonly beginMs: number
   /** How long the server may work on a statement before it gives up. */
   readonly statementMs: number
-  /** How long to wait for an answer. By then a write that has not begun its commit never will. */
+  /** How long to wait for an answer. By then the server has given up what it has not committed. */
   readonly answerMs: number
   /** How long an operation may wait for its turn, and then begin new attempts. */
   readonly operationMs: number
@@ -17,7 +15,6 @@ export interface Deadlines {
 /** For requests. */
 export const requestDeadlines: Deadlines = {
   connectMs: 2000,
-  beginMs: 1000,
   statementMs: 2500,
   answerMs: 3500,
   operationMs: 5000,
@@ -29,6 +26,6 @@ const minuteMs = 60_000
 export const commandDeadlines: Deadlines = {
   ...requestDeadlines,
   statementMs: 60 * minuteMs,
-  answerMs: 60 * minuteMs + requestDeadlines.beginMs,
+  answerMs: 61 * minuteMs,
   operationMs: minuteMs,
 }

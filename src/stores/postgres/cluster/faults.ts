@@ -4,8 +4,8 @@
 import { DatabaseError } from 'pg'
 
 interface Meaning {
-  /** Whether the statement may have taken effect. */
-  readonly done: 'no' | 'unknown'
+  /** Whether the statement may have taken effect; `before`: by an earlier attempt. */
+  readonly done: 'no' | 'unknown' | 'before'
   readonly retry: boolean
   /**
    * `none`: there was none. `spent`: this one must not be used again. `lost`: the host cannot be
@@ -40,6 +40,7 @@ export const unconfirmed: Meaning = { done: 'unknown', retry: true, connection: 
 const undone: Meaning = { done: 'no', retry: false, connection: 'good' }
 const undoneRetry: Meaning = { done: 'no', retry: true, connection: 'good' }
 const undoneSpent: Meaning = { done: 'no', retry: true, connection: 'spent' }
+const doneBefore: Meaning = { done: 'before', retry: true, connection: 'good' }
 const unknownRetry: Meaning = { done: 'unknown', retry: true, connection: 'good' }
 const unknownSpent: Meaning = { done: 'unknown', retry: true, connection: 'spent' }
 
@@ -50,8 +51,8 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   '40P01': undoneRetry,
   // statement_completion_unknown
   '40003': unknownRetry,
-  // division_by_zero: the statement came too late and ended itself (statements.ts).
-  '22012': undoneSpent,
+  // unique_violation: the number of a batch is there already (statements.ts).
+  '23505': doneBefore,
   // feature_not_supported: a prepared statement outlived a change of its tables.
   '0A000': undoneSpent,
   // duplicate_prepared_statement, invalid_sql_statement_name: the server holds other statements for

@@ -8,9 +8,8 @@ import type { Deadlines } from './deadlines.ts'
 import { Fault, faultOf, unanswered, unconfirmed, unreachable, unsent } from './faults.ts'
 import type { Slot, Slots } from './slots.ts'
 
-/** How long an idle connection is kept, and any: a new one measures the server's clock again. */
+/** How long an idle connection is kept. */
 const idleMs = 60_000
-const lifetimeSeconds = 600
 /** How long a write without an answer keeps its connection (slots.ts). */
 const leftBehindMs = 60_000
 
@@ -23,8 +22,6 @@ export class Node {
   readonly #slots: Slots
   readonly #deadlines: Deadlines
   readonly #clock: Clock
-  /** How far the server's clock is ahead of ours, by connection. */
-  readonly #clockLeadsMs = new WeakMap<ClientBase, number>()
   readonly #inUse = new Set<PoolClient>()
   #password: string | undefined
   /** How many connections were made and have not ended. */
@@ -56,7 +53,6 @@ export class Node {
       max: location.connectionsMax,
       connectionTimeoutMillis: deadlines.connectMs,
       idleTimeoutMillis: idleMs,
-      maxLifetimeSeconds: lifetimeSeconds,
       keepAlive: true,
       types: { getTypeParser },
       onConnect: (client) => this.#welcome(client, location),
@@ -186,9 +182,7 @@ export class Node {
     connection.on('commandComplete', onComplete).on('notice', onNotice)
     try {
       const { name, text } = statement
-      const serverMs = this.#clock.monotonicMs() + (this.#clockLeadsMs.get(client) ?? 0)
-      const latest = statement.fenced ? [(serverMs + this.#deadlines.beginMs) / 1000] : []
-      const { rows } = await client.query<Row>({ name, text, values: [...values, ...latest] })
+      const { rows } = await client.query<Row>({ name, text, values: [...values] })
       if (warned && writes) throw new Fault('the commit came with a warning', unconfirmed)
       return rows
     } finally {
@@ -203,12 +197,8 @@ export class Node {
   async #welcome(client: ClientBase, location: PostgresLocation): Promise<void> {
     try {
       const { connectMs, statementMs } = this.#deadlines
-      const greeting = greet(
-        client,
-        { statementMs, writableHosts: location.writableHosts },
-        this.#clock,
-      )
-      this.#clockLeadsMs.set(client, await this.#inTime(greeting, connectMs, 'it does not answer'))
+      const greeting = greet(client, { statementMs, writableHosts: location.writableHosts })
+      await this.#inTime(greeting, connectMs, 'it does not answer')
     } catch (error) {
       destroy(client)
       throw error
