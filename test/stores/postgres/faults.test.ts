@@ -147,7 +147,7 @@ describe('under load', () => {
 })
 
 describe('a write that comes with a warning', () => {
-  /** Lets each insert of a plant raise a warning, at once or at its commit. */
+  /** Lets each write raise a warning, at once or at its commit. */
   async function whileInsertsWarn(trigger: string, work: () => Promise<void>): Promise<void> {
     await server.sql(
       `create function warn() returns trigger language plpgsql as $$
@@ -170,7 +170,7 @@ describe('a write that comes with a warning', () => {
     () =>
       withServiceOn({}, async (service, token) => {
         const atCommit =
-          'constraint trigger warn after insert or update on plants deferrable initially deferred'
+          'constraint trigger warn after insert or update on batches deferrable initially deferred'
         await whileInsertsWarn(atCommit, async () => {
           const { status, json } = await create(service, token, 1)
           expect(status).toBe(503)
