@@ -130,10 +130,7 @@ describe('a commit that did not reach the standby', () => {
     await until('the row is there', async () => (await primary.sql(row)).length > 0)
     // Nor is a repeat with its key, which finds that row.
     const repeated = create(1)
-    // One waits for the standby, the other for the first one's row.
-    const bothWaiting =
-      "select pid from pg_stat_activity where wait_event_type in ('IPC', 'Lock') and application_name = 'plants'"
-    await until('both wait', async () => (await primary.sql(bothWaiting)).length === 2)
+    await until('both wait', async () => (await primary.sql(waiting)).length === 2)
     expect(answered).toBe(0)
     standby.resume()
     expect(await Promise.all([first, repeated])).toEqual([200, 200])

@@ -42,8 +42,8 @@ export class Attempts {
   }
 
   /**
-   * As `write`, for a batch that must not be done twice. `key` names it, and is the first of the
-   * values. Resolves to its row.
+   * As `write`, for a batch that must not be done twice. `key` names the batch and goes before the
+   * values. Resolves to the row of the batch.
    */
   writeOnce(
     statement: Statement,

@@ -29,7 +29,7 @@ import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '.
 import type { Attempts } from './attempts.ts'
 import { type Statement, statements } from './statements.ts'
 
-/** How long it is known what became of a batch. */
+/** How long the row of a batch is kept at least. */
 const batchKnownMs = 60 * 60_000
 /** One batch in so many looks for old ones, of which it deletes up to 100. */
 const batchesPerLook = 50n

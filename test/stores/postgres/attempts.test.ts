@@ -4,6 +4,7 @@ import { DatabaseError } from 'pg'
 import type { Failure } from '../../../src/domain/failure.ts'
 import { Attempts } from '../../../src/stores/postgres/attempts.ts'
 import { Fault, unanswered, unsent } from '../../../src/stores/postgres/cluster/faults.ts'
+import type { Statement } from '../../../src/stores/postgres/statements.ts'
 import { ManualClock } from '../../support/clock.ts'
 
 const statement = { name: 'it', text: 'select 1' }
@@ -15,22 +16,27 @@ function serverError(code: string): DatabaseError {
   return Object.assign(new DatabaseError('it failed', 0, 'error'), { code })
 }
 
-/** Attempts on a database that fails with each of these and then answers; and when it was asked. */
+/**
+ * Attempts on a database that fails with each of these and then answers with no rows; when it was
+ * asked, and what.
+ */
 function attempts(
   clock: ManualClock,
   failures: Iterator<unknown>,
   random = 255,
-): { attempts: Attempts; askedMs: number[] } {
+): { attempts: Attempts; askedMs: number[]; sent: unknown[] } {
   const askedMs: number[] = []
-  const send = async (): Promise<[]> => {
+  const sent: unknown[] = []
+  const send = async ({ name }: Statement, values: readonly unknown[]): Promise<[]> => {
     askedMs.push(clock.monotonicMs())
+    sent.push([name, values])
     const failure = failures.next()
     if (!failure.done) throw failure.value
     return []
   }
   const nodes = { send, isClosed: false }
   const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(random)
-  return { attempts: new Attempts(nodes, operationMs, randomBytes, clock), askedMs }
+  return { attempts: new Attempts(nodes, operationMs, randomBytes, clock), askedMs, sent }
 }
 
 function* forEver(failure: unknown): Generator<unknown> {
@@ -88,6 +94,21 @@ describe('a statement that fails', () => {
     expect(await outcomeOf(tried.write(statement, []), clock)).toEqual([
       'outcome-unknown',
       noConnection,
+    ])
+  })
+})
+
+describe('a batch', () => {
+  test('that was done before is not done again: its row is read, and if a failover has lost that, it is tried again', async () => {
+    const clock = new ManualClock()
+    const { attempts: tried, sent } = attempts(clock, [noAnswer, serverError('23505')].values())
+    await outcomeOf(tried.writeOnce(statement, [1], [2]), clock)
+    expect(sent).toEqual([
+      ['it', [1, 2]],
+      ['it', [1, 2]],
+      // This finds no row.
+      ['find_batch', [1]],
+      ['it', [1, 2]],
     ])
   })
 })
