@@ -15,7 +15,7 @@
 //
 // No account holds up another. A batch takes one write of each account, then a second of each, and
 // so on until it holds 1000 writes or 4 MiB of text; then the accounts that were served stand
-// behind the others. The writes that are not settled share a room of 64 MiB of text, and no account
+// behind the others. The writes that are not settled share a quota of 64 MiB of text, and no account
 // takes more of it than it leaves free. What does not fit is refused at once, as not done.
 //
 // Each write gets an outcome of its own. If a commit fails, it fails for the whole batch, and the
@@ -54,10 +54,10 @@ const returnMaxMs = 5
 const longCommitMs = 2
 
 /**
- * The room that the unsettled writes of a store share. No account takes more of it than it leaves
+ * The text that the unsettled writes of a store may hold together. No account takes more of it than it leaves
  * free for others.
  */
-export class WaitingRoom {
+export class WriteQuota {
   readonly #taken = new Map<string, number>()
   #free = waitingTextMax
 
@@ -79,7 +79,7 @@ export class WaitingRoom {
 
 export interface GroupCommitOptions<Write> {
   readonly clock: Clock
-  readonly room: WaitingRoom
+  readonly quota: WriteQuota
   /** How much text a write holds, in UTF-16 code units. */
   readonly lengthOf: (write: Write) => number
   /** What must not be twice in one batch, if there is such a thing. */
@@ -122,7 +122,7 @@ export class GroupCommit<Write, Outcome> {
    * Settles once the write is durable, or with a Failure: `store-unavailable` or `outcome-unknown`.
    */
   submit(account: string, write: Write): Promise<Outcome> {
-    if (!this.#options.room.take(account, this.#options.lengthOf(write))) {
+    if (!this.#options.quota.take(account, this.#options.lengthOf(write))) {
       if (this.#committing === undefined) this.#options.onIdle?.()
       return Promise.reject(
         new Failure(
@@ -211,8 +211,8 @@ export class GroupCommit<Write, Outcome> {
   }
 
   #leaveRoom(writes: readonly Waiting<Write, Outcome>[]): void {
-    const { room, lengthOf } = this.#options
-    for (const { account, write } of writes) room.leave(account, lengthOf(write))
+    const { quota, lengthOf } = this.#options
+    for (const { account, write } of writes) quota.leave(account, lengthOf(write))
   }
 
   /** One write of each account, then a second of each, and so on until the batch is full. */

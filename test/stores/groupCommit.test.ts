@@ -4,7 +4,7 @@ import {
   type Commit,
   GroupCommit,
   type GroupCommitOptions,
-  WaitingRoom,
+  WriteQuota,
 } from '../../src/stores/groupCommit.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
@@ -23,7 +23,7 @@ function group(
       batches.push([...batch])
       return await commit(batch)
     },
-    { clock, room: new WaitingRoom(), lengthOf: ({ length }) => length, ...options },
+    { clock, quota: new WriteQuota(), lengthOf: ({ length }) => length, ...options },
   )
   return { group: made, batches }
 }
@@ -168,12 +168,12 @@ describe('group commit', () => {
     ])
   })
 
-  test('counts what is being written to the room that is taken, and says when it is idle', async () => {
+  test('counts what is being written to the quota that is taken, and says when it is idle', async () => {
     let idle = 0
     const onIdle = (): void => {
       idle += 1
     }
-    const options = { room: new WaitingRoom(), onIdle }
+    const options = { quota: new WriteQuota(), onIdle }
     const { group: slow, clock } = slowGroup(options)
     const first = slow.submit('a', 'x'.repeat(30 * MiB))
     await settled()
@@ -202,7 +202,7 @@ describe('group commit', () => {
     expect(await made.submit('a', large)).toBe(large)
   })
 
-  test('shares batches and room out by account, so that one that writes much holds up nobody', async () => {
+  test('shares batches and the quota out by account, so that one that writes much holds up nobody', async () => {
     const { group: made, batches } = group()
     const large = 'h'.repeat(MiB)
     const hog = Promise.allSettled(Array.from({ length: 100 }, () => made.submit('hog', large)))

@@ -24,7 +24,7 @@
 import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
-import { AccountBatches, WaitingRoom } from '../groupCommit.ts'
+import { AccountBatches, WriteQuota } from '../groupCommit.ts'
 import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
 import { type Statement, statements } from './statements.ts'
@@ -50,7 +50,7 @@ export class PostgresPlants implements Plants {
     this.#attempts = attempts
     this.#randomBytes = randomBytes
     this.#clock = clock
-    const shared = { clock, room: new WaitingRoom(), waitMaxMs: operationMs }
+    const shared = { clock, quota: new WriteQuota(), waitMaxMs: operationMs }
     this.#creates = new AccountBatches((account, batch) => this.#createAll(account, batch), {
       ...shared,
       lengthOf: createLength,

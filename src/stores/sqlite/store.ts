@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts'
 import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { defectOf, isDefect, nothingDone } from '../failures.ts'
-import { GroupCommit, WaitingRoom } from '../groupCommit.ts'
+import { GroupCommit, WriteQuota } from '../groupCommit.ts'
 import type { StoreOptions } from '../location.ts'
 import { createLength, writeLengthMin } from '../plants.ts'
 import { closingOnError, connect, onceUnlocked } from './connection.ts'
@@ -72,7 +72,7 @@ export class SqliteStore implements Store {
     this.#clock = clock
     this.#writes = new GroupCommit((batch) => this.#commit(batch), {
       clock,
-      room: new WaitingRoom(),
+      quota: new WriteQuota(),
       lengthOf: (write) =>
         write.kind === 'createPlant' ? createLength(write.plant) : writeLengthMin,
     })
