@@ -15,8 +15,8 @@
 //
 // No account holds up another. A batch takes one write of each account, then a second of each, and
 // so on until it holds 1000 writes or 4 MiB of text; then the accounts that were served stand
-// behind the others. The writes that are not settled share a quota of 64 MiB of text, and no account
-// takes more of it than it leaves free. What does not fit is refused at once, as not done.
+// behind the others. The writes that are not settled share a quota of 64 MiB of text, and no
+// account takes more of it than it leaves free. What does not fit is refused at once, as not done.
 //
 // Each write gets an outcome of its own. If a commit fails, it fails for the whole batch, and the
 // store says which it is: nothing was done, or nobody knows. A key keeps two writes of one thing
@@ -54,8 +54,8 @@ const returnMaxMs = 5
 const longCommitMs = 2
 
 /**
- * The text that the unsettled writes of a store may hold together. No account takes more of it than it leaves
- * free for others.
+ * The text that the unsettled writes of a store may hold together. No account takes more of it than
+ * it leaves free for others.
  */
 export class WriteQuota {
   readonly #taken = new Map<string, number>()
