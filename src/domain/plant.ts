@@ -6,7 +6,9 @@ export interface Plant {
   readonly tag: string | null
 }
 
-/** Every text of a plant, for what treats them alike. The compiler sees to it that none is left out. */
+/**
+ * Every text of a plant, for what treats them alike. The compiler sees to it that none is left out.
+ */
 export const plantTexts = Object.keys({
   name: true,
   tag: true,

@@ -131,7 +131,8 @@ async function largeListReply(
 const largeTextMin = 1024 * 1024
 
 /**
- * Requests that share the plants they list (stores/sharing.ts) share the reply that is made of them.
+ * Requests that share the plants they list (stores/sharing.ts) share the reply that is made of
+ * them.
  */
 const sharedReplies = new WeakMap<readonly Plant[], { limit: number | undefined; reply: Reply }>()
 

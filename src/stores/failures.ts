@@ -5,22 +5,17 @@ import { Refused } from '../refused.ts'
 /** Why a store cannot be used: `message` ends the sentence "The store … cannot be used: …". */
 export class Unusable extends Error {}
 
-export function storeRefused(store: string, reason: string, cause: unknown): Refused {
-  return new Refused(`The store ${store} cannot be used: ${reason}.`, { cause })
-}
-
 /**
- * Whether an error comes from a mistake in this program, and not from the store: the runtime throws
- * it, and gives it no code.
+ * What the operator is told about the cause: Refused with a sentence, or, if the cause is a defect
+ * of this program, an error that keeps its stack. The runtime throws defects, and gives them no
+ * code.
  */
-export function isDefect(error: unknown): boolean {
+export function storeRefused(store: string, reason: string, cause: unknown): Error {
   const kinds = [TypeError, RangeError, ReferenceError, SyntaxError]
-  return kinds.some((kind) => error instanceof kind) && !('code' in (error as Error))
-}
-
-/** A defect that was met in the work on a store. It is shown with its stack, and names the store. */
-export function defectOf(store: string, cause: unknown): Error {
-  return new Error(`The work on the store ${store} failed.`, { cause })
+  const isDefect = kinds.some((kind) => cause instanceof kind) && !('code' in (cause as Error))
+  return isDefect
+    ? new Error(`The work on the store ${store} failed.`, { cause })
+    : new Refused(`The store ${store} cannot be used: ${reason}.`, { cause })
 }
 
 export function nothingDone(cause: unknown): Failure {

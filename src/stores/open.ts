@@ -3,8 +3,7 @@ import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
-import { defectOf, isDefect } from './failures.ts'
-import { describeStore, type StoreLocation, type StoreOptions } from './location.ts'
+import type { StoreLocation, StoreOptions } from './location.ts'
 import { postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
 import { sqliteRefusal } from './sqlite/refusal.ts'
@@ -40,7 +39,6 @@ export function forOperator(store: Store, location: StoreLocation): Store {
   function refuse(error: unknown): never {
     if (!(error instanceof Failure)) throw error
     if (error.cause === undefined) throw new Refused(error.message, { cause: error })
-    if (isDefect(error.cause)) throw defectOf(describeStore(location), error.cause)
     const refused =
       location.scheme === 'sqlite'
         ? sqliteRefusal(location, error.cause)

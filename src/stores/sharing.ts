@@ -9,7 +9,9 @@ import type { Awaitable, Store } from '../domain/store.ts'
 /** `atEndOfTurn` calls back once all sockets of this turn of the event loop have been read. */
 export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => void): Store {
   const { plants, tokens } = store
-  /** The notes of a token's use that are under way: all requests of an hour's beginning ask for one. */
+  /**
+   * The notes of a token's use that are under way: all requests of an hour's beginning ask for one.
+   */
   const notes = new Map<string, Promise<void>>()
   let questions = new Map<string, { readonly answer: Promise<unknown>; readonly ask: () => void }>()
 

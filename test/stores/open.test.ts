@@ -38,7 +38,7 @@ describe('a defect of the program', () => {
       told = error
     }
     expect(told).toEqual(
-      new Error(`The work on the store sqlite:${location.path} failed.`, { cause: defect }),
+      new Error(`The work on the store ${location.path} failed.`, { cause: defect }),
     )
     expect(told).not.toBeInstanceOf(Refused)
     expect(() => tokens.list('a')).toThrow(Refused)

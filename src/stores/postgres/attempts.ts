@@ -1,7 +1,7 @@
 // Sends a statement until it is done or too late, and says then what became of it.
 import type { Clock } from '../../clock.ts'
 import { nothingDone, writeUncertain } from '../failures.ts'
-import { faultOf } from './cluster/faults.ts'
+import { Fault, faultOf, lostSince } from './cluster/faults.ts'
 import type { Row } from './cluster/node.ts'
 import type { Nodes } from './cluster/nodes.ts'
 import { type Statement, statements } from './statements.ts'
@@ -56,8 +56,7 @@ export class Attempts {
       } catch (error) {
         if (faultOf(error).done !== 'before') throw error
         const rows = await this.#nodes.send(statements.findBatch, key, true)
-        // A failover between the two has lost the batch, and so it is tried again.
-        if (rows.length === 0) throw error
+        if (rows.length === 0) throw new Fault('a failover has lost the batch', lostSince, error)
         return rows
       }
     }
@@ -80,8 +79,8 @@ export class Attempts {
       } catch (error) {
         const { done, retry } = faultOf(error)
         uncertain ||= done === 'unknown'
-        // A random part of a bound that doubles, so that operations that failed together do not come
-        // back together.
+        // A random part of a bound that doubles, so that operations that failed together do not
+        // come back together.
         const [random = 0] = this.#randomBytes(1)
         const pauseMs = (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256
         if (!retry || this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs)

@@ -1,14 +1,13 @@
 // Why a database cannot be used, in one sentence for the operator. It names hosts, users and
 // databases, never a password.
 import { DatabaseError } from 'pg'
-import type { Refused } from '../../refused.ts'
 import { storeRefused, Unusable } from '../failures.ts'
 import { isWithoutEncryption } from './cluster/connection.ts'
 import { Fault } from './cluster/faults.ts'
 import { describePostgres, type PostgresLocation } from './location.ts'
 
 /** The sentence for what kept a database from being used: a Fault, or an error of the driver. */
-export function postgresRefusal(location: PostgresLocation, error: unknown): Refused {
+export function postgresRefusal(location: PostgresLocation, error: unknown): Error {
   const cause = error instanceof Fault ? (error.cause ?? error) : error
   // The network has such errors too, if a name stands for several addresses.
   const isOfHosts =

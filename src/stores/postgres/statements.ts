@@ -90,10 +90,12 @@ export const statements = {
   },
 
   listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
+
   nthPlantId: {
     name: 'nth_plant_id',
     text: 'select id from plants where account = $1 and id >= $2 order by id limit 1 offset $3',
   },
+
   keptPlants: { name: 'kept_plants', text: plantsRange('id, name, tag, idempotency_key') },
   countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
 
@@ -132,6 +134,7 @@ export const statements = {
     name: 'note_token_use',
     text: 'update tokens set last_used_at_ms = $2 where id = $1 and (last_used_at_ms is null or last_used_at_ms < $2)',
   },
+
   keptTokens: {
     name: 'kept_tokens',
     text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,

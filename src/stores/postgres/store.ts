@@ -2,12 +2,11 @@
 // done or too late. No truth is kept here, so that any number of processes may share a database.
 import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
-import { defectOf, isDefect } from '../failures.ts'
 import type { StoreOptions } from '../location.ts'
 import { Attempts } from './attempts.ts'
 import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
 import { Nodes } from './cluster/nodes.ts'
-import { describePostgres, type PostgresLocation } from './location.ts'
+import type { PostgresLocation } from './location.ts'
 import { PostgresPlants } from './plants.ts'
 import { postgresRefusal } from './refusal.ts'
 import { migrate, pendingStatements, requireSchema } from './schema.ts'
@@ -29,9 +28,7 @@ export async function openPostgresStore(
     await requireSchema(nodes)
   } catch (error) {
     await nodes.close()
-    throw isDefect(error)
-      ? defectOf(describePostgres(location), error)
-      : postgresRefusal(location, error)
+    throw postgresRefusal(location, error)
   }
   return new PostgresStore(nodes, deadlines.operationMs, randomBytes, clock)
 }
@@ -52,9 +49,7 @@ export async function migratePostgresStore(
     if (!onlyLook) await migrate(nodes, pending, clock)
     return pending
   } catch (error) {
-    throw isDefect(error)
-      ? defectOf(describePostgres(location), error)
-      : postgresRefusal(location, error)
+    throw postgresRefusal(location, error)
   } finally {
     await nodes.close()
   }

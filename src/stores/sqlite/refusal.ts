@@ -1,12 +1,11 @@
 // Why a file cannot be used, in one sentence for the operator.
 import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Refused } from '../../refused.ts'
 import { storeRefused, Unusable } from '../failures.ts'
 import type { SqliteLocation } from './location.ts'
 
 /** The sentence for an error of the file or of the driver. */
-export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Refused {
+export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Error {
   const { errcode = 0, code = '' } = error as { errcode?: number; code?: string }
   const primary = errcode & 0xff
   const reason =

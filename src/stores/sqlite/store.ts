@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
-import { defectOf, isDefect, nothingDone } from '../failures.ts'
+import { nothingDone } from '../failures.ts'
 import { GroupCommit, WriteQuota } from '../groupCommit.ts'
 import type { StoreOptions } from '../location.ts'
 import { createLength, writeLengthMin } from '../plants.ts'
@@ -47,7 +47,7 @@ export async function openSqliteStore(
       return new SqliteStore(database, channel, place, clock)
     })
   } catch (error) {
-    throw isDefect(error) ? defectOf(location.path, error) : sqliteRefusal(location, error)
+    throw sqliteRefusal(location, error)
   }
 }
 

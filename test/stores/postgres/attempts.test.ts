@@ -51,6 +51,14 @@ async function outcomeOf(work: Promise<unknown>, clock: ManualClock): Promise<un
 }
 
 describe('a statement that fails', () => {
+  test('on a key that is taken is not tried again, if it is no batch', async () => {
+    const clock = new ManualClock()
+    const taken = serverError('23505')
+    const { attempts: tried, askedMs } = attempts(clock, forEver(taken))
+    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual(['store-unavailable', taken])
+    expect(askedMs).toEqual([0])
+  })
+
   test('is tried again after pauses that double up to half a second, and for five seconds', async () => {
     const clock = new ManualClock()
     const { attempts: tried, askedMs } = attempts(clock, forEver(noConnection))

@@ -37,10 +37,13 @@ export const unanswered: Meaning = { done: 'unknown', retry: true, connection: '
 /** The commit returned, but it did not wait for the standbys. */
 export const unconfirmed: Meaning = { done: 'unknown', retry: true, connection: 'good' }
 
+/** An earlier attempt was done, and a failover has lost it since. */
+export const lostSince: Meaning = { done: 'no', retry: true, connection: 'good' }
+
 const undone: Meaning = { done: 'no', retry: false, connection: 'good' }
 const undoneRetry: Meaning = { done: 'no', retry: true, connection: 'good' }
 const undoneSpent: Meaning = { done: 'no', retry: true, connection: 'spent' }
-const doneBefore: Meaning = { done: 'before', retry: true, connection: 'good' }
+const doneBefore: Meaning = { done: 'before', retry: false, connection: 'good' }
 const unknownRetry: Meaning = { done: 'unknown', retry: true, connection: 'good' }
 const unknownSpent: Meaning = { done: 'unknown', retry: true, connection: 'spent' }
 
