@@ -109,6 +109,7 @@ function pgbenchScript(statement: string, plants: number, clients: number): stri
     `'pgbench'`,
     '0',
     ':n',
+    filled(`'pgbench'::text`),
     ids,
     filled(`'${seededPlant.name}'::text`),
     filled(`'${seededPlant.tag}'::text`),

@@ -24,8 +24,8 @@
 // those before them are refused before they are sent.
 //
 // SQLite has one group for the file, because the file has one write lock. Its commit goes to a
-// thread of its own: sqlite/writer/channel.ts tells how. PostgreSQL has a group for each account
-// (`AccountBatches`), because a slow commit there need not hold up anybody else.
+// thread of its own: sqlite/writer/channel.ts tells how. PostgreSQL has several (`CommitGroups`),
+// because a slow commit there need not hold up everybody else: postgres/plants.ts tells which.
 import type { Clock } from '../clock.ts'
 import { Failure } from '../domain/failure.ts'
 import { nothingDone } from './failures.ts'
@@ -263,29 +263,30 @@ export class GroupCommit<Write, Outcome> {
 }
 
 /**
- * A group for each account: its writes share a batch, and wait for those of no other account. One
- * batch of an account is under way at a time.
+ * Several groups, each with a name. Its writes share a batch, and wait for those of no other group.
+ * One batch of a group is under way at a time.
  */
-export class AccountBatches<Write, Outcome> {
-  readonly #commit: (account: string, batch: readonly Write[]) => Promise<readonly Outcome[]>
+export class CommitGroups<Write, Outcome> {
+  readonly #commit: (group: string, batch: readonly Write[]) => Promise<readonly Outcome[]>
   readonly #options: Omit<GroupCommitOptions<Write>, 'onIdle'>
   readonly #groups = new Map<string, GroupCommit<Write, Outcome>>()
 
   constructor(
-    commit: (account: string, batch: readonly Write[]) => Promise<readonly Outcome[]>,
+    commit: (group: string, batch: readonly Write[]) => Promise<readonly Outcome[]>,
     options: Omit<GroupCommitOptions<Write>, 'onIdle'>,
   ) {
     this.#commit = commit
     this.#options = options
   }
 
-  submit(account: string, write: Write): Promise<Outcome> {
-    let group = this.#groups.get(account)
+  /** As `submit` of `GroupCommit`, in the group of this name. */
+  submit(name: string, account: string, write: Write): Promise<Outcome> {
+    let group = this.#groups.get(name)
     if (group === undefined) {
-      const onIdle = (): void => void this.#groups.delete(account)
-      const commit: Commit<Write, Outcome> = (batch) => this.#commit(account, batch)
+      const onIdle = (): void => void this.#groups.delete(name)
+      const commit: Commit<Write, Outcome> = (batch) => this.#commit(name, batch)
       group = new GroupCommit(commit, { ...this.#options, onIdle })
-      this.#groups.set(account, group)
+      this.#groups.set(name, group)
     }
     return group.submit(account, write)
   }

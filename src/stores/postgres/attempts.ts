@@ -4,6 +4,7 @@ import { nothingDone, writeUncertain } from '../failures.ts'
 import { Fault, faultOf, lostSince } from './cluster/faults.ts'
 import type { Row } from './cluster/node.ts'
 import type { Nodes } from './cluster/nodes.ts'
+import type { Engine } from './schema.ts'
 import { type Statement, statements } from './statements.ts'
 
 /** The pause before the second attempt is up to this long; it doubles with each further one. */
@@ -12,17 +13,20 @@ const pauseMaxMs = 500
 
 export class Attempts {
   readonly #nodes: Pick<Nodes, 'send' | 'isClosed'>
+  readonly #engine: Engine
   readonly #operationMs: number
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
 
   constructor(
     nodes: Pick<Nodes, 'send' | 'isClosed'>,
+    engine: Engine,
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
   ) {
     this.#nodes = nodes
+    this.#engine = engine
     this.#operationMs = operationMs
     this.#randomBytes = randomBytes
     this.#clock = clock
@@ -77,7 +81,7 @@ export class Attempts {
       try {
         return await send()
       } catch (error) {
-        const { done, retry } = faultOf(error)
+        const { done, retry } = faultOf(error, this.#engine.relaysStatements)
         uncertain ||= done === 'unknown'
         // A random part of a bound that doubles, so that operations that failed together do not
         // come back together.

@@ -1,4 +1,10 @@
-// The plants of a PostgreSQL store: writes share a statement with the others of their account.
+// The plants of a PostgreSQL store.
+//
+// Writes that come at the same time share a statement, whatever their accounts, so that a thousand
+// accounts with one writer each cost the database no more than one account with a thousand. There
+// are two groups of accounts rather than one, so that a statement that stands still holds up half of
+// them. If the database spreads accounts over nodes, as Citus does, each account is a
+// group of its own: a statement on several nodes is slower than several statements.
 //
 // The answer to a write may be lost: the network falls silent, or the server dies after its commit.
 // Then nobody here knows whether the write was done, and yet one answer is owed. So it is sent
@@ -18,54 +24,67 @@
 // of its own batch is committed after that plant.
 //
 // A row is needed for as long as an attempt may still arrive. After an hour the batches that follow
-// delete it, some at a time. The time is that of the process that began the batch, and comes first
-// in the key, so that old rows are found without an index of their own. The last rows of an account
-// stay until it writes again.
+// in its group delete it, some at a time. The time is that of the process that began the batch, and
+// comes in the key before the number, so that old rows are found without an index of their own. The
+// column `account` holds the name of the group. The last rows of a group stay until it writes again.
+import { crc32 } from 'node:zlib'
 import type { Clock } from '../../clock.ts'
 import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
-import { AccountBatches, WriteQuota } from '../groupCommit.ts'
+import { CommitGroups, WriteQuota } from '../groupCommit.ts'
 import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
+import type { Engine } from './schema.ts'
 import { type Statement, statements } from './statements.ts'
 
 /** How long the row of a batch is kept at least. */
 const batchKnownMs = 60 * 60_000
 /** One batch in so many looks for old ones, of which it deletes up to 100. */
 const batchesPerLook = 50n
+/** How many batches of creates, and of deletes, may be under way at once. */
+const groups = 2
 
 export class PostgresPlants implements Plants {
   readonly #attempts: Attempts
+  readonly #engine: Engine
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
-  readonly #creates: AccountBatches<KeptPlant, boolean>
-  readonly #deletes: AccountBatches<bigint, boolean>
+  readonly #creates: CommitGroups<Create, boolean>
+  readonly #deletes: CommitGroups<Delete, boolean>
 
   constructor(
     attempts: Attempts,
+    engine: Engine,
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
   ) {
     this.#attempts = attempts
+    this.#engine = engine
     this.#randomBytes = randomBytes
     this.#clock = clock
     const shared = { clock, quota: new WriteQuota(), waitMaxMs: operationMs }
-    this.#creates = new AccountBatches((account, batch) => this.#createAll(account, batch), {
-      ...shared,
-      lengthOf: createLength,
-      keyOf: ({ id }) => id,
-    })
-    this.#deletes = new AccountBatches((account, batch) => this.#deleteAll(account, batch), {
-      ...shared,
-      lengthOf: () => writeLengthMin,
-      keyOf: (id) => id,
-    })
+    this.#creates = new CommitGroups<Create, boolean>(
+      (group, batch) => this.#createAll(group, batch),
+      {
+        ...shared,
+        lengthOf: createLength,
+        keyOf,
+      },
+    )
+    this.#deletes = new CommitGroups<Delete, boolean>(
+      (group, batch) => this.#deleteAll(group, batch),
+      {
+        ...shared,
+        lengthOf: () => writeLengthMin,
+        keyOf,
+      },
+    )
   }
 
   create(account: string, plant: KeptPlant): Promise<KeptPlant | undefined> {
     return insertOrFind(
-      () => this.#creates.submit(account, plant),
+      () => this.#creates.submit(this.#groupOf(account), account, { account, ...plant }),
       async () => {
         const [row] = await this.#attempts.read(statements.findPlant, [account, plant.id])
         return row === undefined ? undefined : keptPlantOf(row)
@@ -75,11 +94,19 @@ export class PostgresPlants implements Plants {
   }
 
   delete(account: string, id: bigint): Promise<boolean> {
-    return this.#deletes.submit(account, id)
+    return this.#deletes.submit(this.#groupOf(account), account, { account, id })
   }
 
-  list(account: string, range: PlantRange): Promise<PlantPage> {
-    return this.#page(statements.listPlants, account, range)
+  /**
+   * If no plant has more than its even share of the text that the page may hold, neither has the
+   * page. Then no sums are needed, which cost as much as the list.
+   */
+  async list(account: string, range: PlantRange): Promise<PlantPage> {
+    const { limit, textMax = pageTextMax } = range
+    const share = Math.floor(textMax / (limit + 1))
+    const page = await this.#page(statements.listPlants, account, { ...range, textMax: share })
+    const isLong = page.plants.some(({ name }) => name === null)
+    return isLong ? this.#page(statements.listLongPlants, account, range) : page
   }
 
   async nthId(account: string, after: bigint | undefined, n: number): Promise<bigint | undefined> {
@@ -106,39 +133,58 @@ export class PostgresPlants implements Plants {
     await Promise.all([this.#creates.finish(), this.#deletes.finish()])
   }
 
+  /** The accounts of a group share batches. */
+  #groupOf(account: string): string {
+    return this.#engine.relaysStatements ? account : String(crc32(account) % groups)
+  }
+
   /** Whether each create made its plant. */
-  async #createAll(account: string, batch: readonly KeptPlant[]): Promise<readonly boolean[]> {
-    // In one order of ids, so that processes do not lock each other out.
-    const sorted = batch.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-    const created = await this.#writeOnce(statements.createPlants, account, [
-      sorted.map(({ id }) => id),
+  #createAll(group: string, batch: readonly Create[]): Promise<readonly boolean[]> {
+    const statement = this.#engine.relaysStatements
+      ? statements.createPlantsOnNode
+      : statements.createPlants
+    return this.#writeOnce(statement, group, batch, (sorted) => [
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag),
       sorted.map(({ idempotencyKey }) => idempotencyKey),
     ])
-    return batch.map(({ id }) => created.has(id))
   }
 
   /** Whether each delete removed its plant. */
-  async #deleteAll(account: string, batch: readonly bigint[]): Promise<readonly boolean[]> {
-    const deleted = await this.#writeOnce(statements.deletePlants, account, [batch])
-    return batch.map((id) => deleted.has(id))
+  #deleteAll(group: string, batch: readonly Delete[]): Promise<readonly boolean[]> {
+    const statement = this.#engine.relaysStatements
+      ? statements.deletePlantsOnNode
+      : statements.deletePlants
+    return this.#writeOnce(statement, group, batch, () => [])
   }
 
-  /** Carries out a batch, and resolves to the ids for which it was done. */
-  async #writeOnce(
+  /** Carries out a batch, and resolves to whether each write was done. */
+  async #writeOnce<Write extends Delete>(
     statement: Statement,
-    account: string,
-    values: readonly unknown[],
-  ): Promise<ReadonlySet<bigint>> {
+    group: string,
+    batch: readonly Write[],
+    columnsOf: (writes: readonly Write[]) => readonly unknown[],
+  ): Promise<readonly boolean[]> {
     const number = Buffer.from(this.#randomBytes(8)).readBigInt64LE()
     const nowMs = this.#clock.wallMs()
-    const [row] = await this.#attempts.writeOnce(statement, [account, nowMs, number], values)
+    // In one order, so that processes do not lock each other out.
+    const sorted = batch.toSorted(inOrder)
+    const [row] = await this.#attempts.writeOnce(
+      statement,
+      [group, nowMs, number],
+      [
+        ...(this.#engine.relaysStatements ? [] : [sorted.map(({ account }) => account)]),
+        sorted.map(({ id }) => id),
+        ...columnsOf(sorted),
+      ],
+    )
     if (number % batchesPerLook === 0n)
       void this.#attempts
-        .tryOnce(statements.forgetBatches, [account, nowMs - batchKnownMs])
+        .tryOnce(statements.forgetBatches, [group, nowMs - batchKnownMs])
         .catch(() => {})
-    return new Set(((row?.['done'] ?? []) as string[]).map(BigInt))
+    const { accounts, done } = row as { accounts?: string[]; done: string[] | null }
+    const keys = new Set(done?.map((id, n) => `${id} ${accounts?.[n] ?? group}`))
+    return batch.map((write) => keys.has(keyOf(write)))
   }
 
   /** Asks for one plant more than `limit`: it says that others follow. */
@@ -153,6 +199,22 @@ export class PostgresPlants implements Plants {
     const more = rows.length > limit || rows.at(-1)?.['more'] === true
     return { plants: rows.slice(0, limit) as unknown as readonly IdentifiedPlant[], more }
   }
+}
+
+interface Delete {
+  readonly account: string
+  readonly id: bigint
+}
+
+interface Create extends Delete, KeptPlant {}
+
+function keyOf({ id, account }: Delete): string {
+  return `${id} ${account}`
+}
+
+function inOrder(one: Delete, other: Delete): number {
+  if (one.account !== other.account) return one.account < other.account ? -1 : 1
+  return one.id < other.id ? -1 : 1
 }
 
 /** The plant in a row with all its columns. */

@@ -68,6 +68,38 @@ const steps: readonly {
       ),
     ],
   },
+  {
+    tables: ['alter table batches add column if not exists accounts text[]'],
+    distribution: [
+      // Rows in the text of the statement: Citus sends them to their node as they are, but takes
+      // those of "unnest" in and hands them out again, which is several times slower.
+      batchFunction(
+        'plants_create_batch',
+        'ids bigint[], names text[], tags text[], idempotency_keys text[]',
+        `for done_id in execute 'insert into plants (account, id, name, tag, idempotency_key) values '
+    || (
+      select string_agg(format('($1, $2[%1$s], $3[%1$s], $4[%1$s], $5[%1$s])', n), ',')
+      from generate_series(1, cardinality(ids)) as n
+    )
+    || ' on conflict (account, id) do nothing returning id'
+    using of_account, ids, names, tags, idempotency_keys
+  loop
+    done_ids := done_ids || done_id;
+  end loop;`,
+      ),
+      distributedFunction('plants_create_batch'),
+      batchFunction(
+        'plants_delete_batch',
+        'ids bigint[]',
+        `for done_id in
+    delete from plants where account = of_account and id = any(ids) returning id
+  loop
+    done_ids := done_ids || done_id;
+  end loop;`,
+      ),
+      distributedFunction('plants_delete_batch'),
+    ],
+  },
 ]
 
 const schemaVersion = steps.length
@@ -76,8 +108,37 @@ function distributed(table: string, call: string): string {
   return `select ${call}\nwhere not exists (select 1 from pg_dist_partition where logicalrelid = '${table}'::regclass)`
 }
 
+/**
+ * A function that does the writes of a batch, and keeps the row that says for which ids they were
+ * done. Citus sends the call to the node of the account, so that both are done there.
+ */
+function batchFunction(name: string, parameters: string, writes: string): string {
+  return `create or replace function ${name}(of_account text, begun_at_ms bigint, number bigint, ${parameters})
+returns bigint[] language plpgsql as $function$
+declare
+  done_id bigint;
+  done_ids bigint[];
+begin
+  ${writes}
+  insert into batches (account, begun_at_ms, number, done)
+  values (of_account, begun_at_ms, number, done_ids);
+  return done_ids;
+end
+$function$`
+}
+
+function distributedFunction(name: string): string {
+  return `select create_distributed_function('${name}'::regproc::regprocedure, 'of_account', colocate_with => 'plants')`
+}
+
+/** What a process has to know of a database. */
+export interface Engine {
+  /** Each account has its rows on one of several nodes, and statements are passed on to it: Citus. */
+  readonly relaysStatements: boolean
+}
+
 /** Rejects with Unusable if the schema is not of this version. */
-export async function requireSchema(nodes: Nodes): Promise<void> {
+export async function requireSchema(nodes: Nodes): Promise<Engine> {
   const found = await versionOf(nodes)
   if (found === 0)
     throw new Unusable('it has no tables yet; run "plants migrate --store URL" first')
@@ -86,6 +147,15 @@ export async function requireSchema(nodes: Nodes): Promise<void> {
       `its schema is version ${found} and this version of plants needs ${schemaVersion}; run "plants migrate --store URL" first`,
     )
   await requireColumns(nodes)
+  const [row] = await nodes.send(
+    {
+      name: '',
+      text: `select to_regproc('plants_create_batch') is not null as relays`,
+    },
+    [],
+    false,
+  )
+  return { relaysStatements: row?.['relays'] === true }
 }
 
 /**
@@ -154,7 +224,7 @@ async function requireColumns(nodes: Nodes): Promise<void> {
     for (const text of [
       'select account, id, name, tag, idempotency_key from plants limit 0',
       `select hash, ${tokenColumns}, is_first from tokens limit 0`,
-      'select account, begun_at_ms, number, done from batches limit 0',
+      'select account, begun_at_ms, number, accounts, done from batches limit 0',
     ])
       await nodes.send({ name: '', text }, [], false)
   } catch (error) {

@@ -10,23 +10,26 @@ export interface Statement {
 }
 
 /**
- * The writes of a batch, and the row that says for which ids they were done. If a batch of this
+ * The writes of a batch, and the row that says for which plants they were done. If a batch of this
  * number was done before, that row is there, and all of this fails with unique_violation.
  */
 function onceOnly(writes: string): string {
   return `
     with done as (${writes})
-    insert into batches (account, begun_at_ms, number, done)
-    select $1::text, $2::bigint, $3::bigint, array_agg(id) from done
-    returning done`
+    insert into batches (account, begun_at_ms, number, accounts, done)
+    select $1::text, $2::bigint, $3::bigint, array_agg(account), array_agg(id) from done
+    returning accounts, done`
 }
 
-const plantsRange = (columns: string): string => `
+const textBytes = 'octet_length(name) + coalesce(octet_length(tag), 0)'
+
+/** A range of plants that ends early if their text exceeds a bound. */
+const boundedRange = (columns: string): string => `
   select ${columns}, more
   from (
     select ${columns},
       lead(id) over plants_in_order is not null as more,
-      sum(octet_length(name) + coalesce(octet_length(tag), 0)) over plants_before as text_before
+      sum(${textBytes}) over plants_before as text_before
     from (
       select ${columns} from plants
       where account = $1 and id >= $2 and id <= $3
@@ -40,7 +43,12 @@ const plantsRange = (columns: string): string => `
   order by id`
 
 export const statements = {
-  /** What a connection must be before it is used: a node that takes writes, durably, in Unicode. */
+  /**
+   * What a connection must be before it is used: a node that takes writes, durably, in Unicode. It
+   * also sets the server's deadline, and how the statements below are planned: once for each
+   * connection, and by an index, however small or little known a table is at that moment. Citus
+   * must see the values to plan.
+   */
   greeting: {
     name: '',
     text: `select
@@ -49,17 +57,35 @@ export const statements = {
       current_setting('server_encoding', true) as encoding,
       current_setting('fsync', true) as fsync,
       current_setting('synchronous_commit', true) as synchronous_commit,
-      set_config('statement_timeout', $1, false) as statement_timeout`,
+      set_config('statement_timeout', $1, false) as statement_timeout,
+      (
+        select count(set_config(wanted.name, wanted.setting, false))
+        from (values
+          ('plan_cache_mode', 'force_generic_plan'),
+          ('enable_seqscan', 'off'),
+          ('enable_hashjoin', 'off'),
+          ('enable_mergejoin', 'off')
+        ) as wanted (name, setting)
+        join pg_settings on pg_settings.name = wanted.name
+        where not exists (select 1 from pg_extension where extname = 'citus')
+      ) as plan_settings`,
   },
 
   createPlants: {
     name: 'create_plants',
     text: onceOnly(`
       insert into plants (account, id, name, tag, idempotency_key)
-      select $1::text, id, name, tag, idempotency_key
-      from unnest($4::bigint[], $5::text[], $6::text[], $7::text[]) as given (id, name, tag, idempotency_key)
+      select account, id, name, tag, idempotency_key
+      from unnest($4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[])
+        as given (account, id, name, tag, idempotency_key)
       on conflict (account, id) do nothing
-      returning id`),
+      returning account, id`),
+  },
+
+  /** As `createPlants`, on the node of the account $1; schema.ts has the function. */
+  createPlantsOnNode: {
+    name: 'create_plants_on_node',
+    text: 'select plants_create_batch($1, $2, $3, $4, $5, $6, $7) as done',
   },
 
   findPlant: {
@@ -69,13 +95,22 @@ export const statements = {
 
   deletePlants: {
     name: 'delete_plants',
-    text: onceOnly('delete from plants where account = $1 and id = any($4::bigint[]) returning id'),
+    text: onceOnly(`
+      delete from plants using unnest($4::text[], $5::bigint[]) as given (account, id)
+      where plants.account = given.account and plants.id = given.id
+      returning plants.account, plants.id`),
+  },
+
+  /** As `deletePlants`, on the node of the account $1; schema.ts has the function. */
+  deletePlantsOnNode: {
+    name: 'delete_plants_on_node',
+    text: 'select plants_delete_batch($1, $2, $3, $4) as done',
   },
 
   /** Written again as it is, so that the answer waits for a commit (plants.ts). */
   findBatch: {
     name: 'find_batch',
-    text: 'update batches set done = done where account = $1 and begun_at_ms = $2 and number = $3 returning done',
+    text: 'update batches set done = done where account = $1 and begun_at_ms = $2 and number = $3 returning accounts, done',
   },
 
   /** Deletes the first 100 batches from before a time, or none if there are fewer. */
@@ -89,14 +124,27 @@ export const statements = {
       )`,
   },
 
-  listPlants: { name: 'list_plants', text: plantsRange('id, name, tag') },
+  /** A plant with more text than $5 comes without a name. */
+  listPlants: {
+    name: 'list_plants',
+    text: `
+      select id,
+        case when ${textBytes} <= $5 then name end as name,
+        case when ${textBytes} <= $5 then tag end as tag
+      from plants
+      where account = $1 and id >= $2 and id <= $3
+      order by id limit $4`,
+  },
+
+  /** As `listPlants`, at half its speed, with $5 as the bound of all their text together. */
+  listLongPlants: { name: 'list_long_plants', text: boundedRange('id, name, tag') },
 
   nthPlantId: {
     name: 'nth_plant_id',
     text: 'select id from plants where account = $1 and id >= $2 order by id limit 1 offset $3',
   },
 
-  keptPlants: { name: 'kept_plants', text: plantsRange('id, name, tag, idempotency_key') },
+  keptPlants: { name: 'kept_plants', text: boundedRange('id, name, tag, idempotency_key') },
   countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
 
   /** A token that is there under this hash is our own: its hash is as random as the token. */

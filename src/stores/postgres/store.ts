@@ -9,7 +9,7 @@ import { Nodes } from './cluster/nodes.ts'
 import type { PostgresLocation } from './location.ts'
 import { PostgresPlants } from './plants.ts'
 import { postgresRefusal } from './refusal.ts'
-import { migrate, pendingStatements, requireSchema } from './schema.ts'
+import { type Engine, migrate, pendingStatements, requireSchema } from './schema.ts'
 import { statements } from './statements.ts'
 import { PostgresTokens } from './tokens.ts'
 
@@ -25,12 +25,12 @@ export async function openPostgresStore(
   const nodes = new Nodes(location, deadlines, clock, note, warn)
   try {
     await nodes.connect()
-    await requireSchema(nodes)
+    const engine = await requireSchema(nodes)
+    return new PostgresStore(nodes, engine, deadlines.operationMs, randomBytes, clock)
   } catch (error) {
     await nodes.close()
     throw postgresRefusal(location, error)
   }
-  return new PostgresStore(nodes, deadlines.operationMs, randomBytes, clock)
 }
 
 /**
@@ -65,13 +65,14 @@ class PostgresStore implements Store {
 
   constructor(
     nodes: Nodes,
+    engine: Engine,
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
   ) {
     this.#nodes = nodes
-    this.#attempts = new Attempts(nodes, operationMs, randomBytes, clock)
-    this.plants = new PostgresPlants(this.#attempts, operationMs, randomBytes, clock)
+    this.#attempts = new Attempts(nodes, engine, operationMs, randomBytes, clock)
+    this.plants = new PostgresPlants(this.#attempts, engine, operationMs, randomBytes, clock)
     this.tokens = new PostgresTokens(this.#attempts, clock)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),

@@ -23,7 +23,7 @@ function serverError(code: string): DatabaseError {
 function attempts(
   clock: ManualClock,
   failures: Iterator<unknown>,
-  random = 255,
+  { random = 255, relaysStatements = false } = {},
 ): { attempts: Attempts; askedMs: number[]; sent: unknown[] } {
   const askedMs: number[] = []
   const sent: unknown[] = []
@@ -36,7 +36,11 @@ function attempts(
   }
   const nodes = { send, isClosed: false }
   const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(random)
-  return { attempts: new Attempts(nodes, operationMs, randomBytes, clock), askedMs, sent }
+  return {
+    attempts: new Attempts(nodes, { relaysStatements }, operationMs, randomBytes, clock),
+    askedMs,
+    sent,
+  }
 }
 
 function* forEver(failure: unknown): Generator<unknown> {
@@ -72,7 +76,9 @@ describe('a statement that fails', () => {
 
   test('pauses for a random part of that', async () => {
     const clock = new ManualClock()
-    const { attempts: tried, askedMs } = attempts(clock, [noConnection, noConnection].values(), 127)
+    const { attempts: tried, askedMs } = attempts(clock, [noConnection, noConnection].values(), {
+      random: 127,
+    })
     await outcomeOf(tried.read(statement, []), clock)
     expect(askedMs).toEqual([0, 5, 15])
   })
@@ -86,6 +92,23 @@ describe('a statement that fails', () => {
       violation,
     ])
     expect(askedMs).toEqual([0])
+  })
+
+  test('at its deadline is not tried again, but by a server that relayed it, which cannot know', async () => {
+    const clock = new ManualClock()
+    const canceled = serverError('57014')
+    const direct = attempts(clock, forEver(canceled))
+    expect(await outcomeOf(direct.attempts.write(statement, []), clock)).toEqual([
+      'store-unavailable',
+      canceled,
+    ])
+    expect(direct.askedMs).toHaveLength(1)
+    const relayed = attempts(clock, forEver(canceled), { relaysStatements: true })
+    expect(await outcomeOf(relayed.attempts.write(statement, []), clock)).toEqual([
+      'outcome-unknown',
+      canceled,
+    ])
+    expect(relayed.askedMs.length).toBeGreaterThan(1)
   })
 
   test.each([

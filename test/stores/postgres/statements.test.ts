@@ -34,9 +34,9 @@ describe.each(Object.entries(statements))('the statement %s', (name, { text }) =
     expect(new Set(changed).size).toBe(changed.length)
   })
 
-  test('concerns one account if it concerns plants or batches, but for their count', () => {
+  test('names the account of each plant and batch, but to count the plants', () => {
     if (/ (?:plants|batches)\b/.test(text) && name !== 'countPlants')
-      expect(text).toMatch(/account = \$1\b|select \$1::text/)
+      expect(text).toMatch(/account = (?:\$1|given\.account)\b|select (?:\$1::text|account, id)/)
   })
 })
 

@@ -78,14 +78,21 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   '08006': unknownRetry,
 }
 
-/** The fault that an error of the driver is. */
-export function faultOf(error: unknown): Fault {
+/**
+ * What a server that relays statements may say although the node that it relayed one to has done
+ * it, or will: query_canceled (by the deadline), internal_error (that node was lost).
+ */
+const unknownIfRelayed: readonly string[] = ['57014', 'XX000']
+
+/** The fault that an error of the driver is. `relayed`: by a server that relays statements. */
+export function faultOf(error: unknown, relayed = false): Fault {
   if (error instanceof Fault) return error
   // What is no error of the server is the end of the connection.
   let meaning = unknownSpent
   if (error instanceof DatabaseError) {
     const code = error.code ?? ''
-    meaning = bySqlState[code] ?? (code.startsWith('08') ? unknownRetry : undone)
+    const isUnknown = code.startsWith('08') || (relayed && unknownIfRelayed.includes(code))
+    meaning = bySqlState[code] ?? (isUnknown ? unknownRetry : undone)
   }
   return new Fault((error as Error).message, meaning, error)
 }
