@@ -6,7 +6,7 @@ import type { Statement } from '../statements.ts'
 import { destroy, encryption, getTypeParser, greet, isWithoutEncryption } from './connection.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Fault, faultOf, unanswered, unconfirmed, unreachable, unsent } from './faults.ts'
-import type { Slot, Slots } from './slots.ts'
+import type { Slots } from './slots.ts'
 
 /** How long an idle connection is kept. */
 const idleMs = 60_000
@@ -22,7 +22,6 @@ export class Node {
   readonly #slots: Slots
   readonly #deadlines: Deadlines
   readonly #clock: Clock
-  readonly #inUse = new Set<PoolClient>()
   #password: string | undefined
   /** How many connections were made and have not ended. */
   #connections = 0
@@ -93,21 +92,12 @@ export class Node {
     values: readonly unknown[],
     writes: boolean,
   ): Promise<readonly Row[]> {
-    const { client, slot } = await this.#checkOut(writes)
-    const giveBack = (spent: boolean): void => {
-      this.#inUse.delete(client)
-      if (spent) destroy(client)
-      client.release(spent)
-      slot.giveBack()
-    }
-    const query = this.#query(client, statement, values, writes)
+    const { connectMs, answerMs } = this.#deadlines
+    const slot = await this.#slots.take(writes, connectMs, () => this.#connection())
+    const query = this.#query(slot.client, statement, values, writes)
     try {
-      const rows = await this.#inTime(
-        query,
-        this.#deadlines.answerMs,
-        'the database did not answer in time',
-      )
-      giveBack(false)
+      const rows = await this.#inTime(query, answerMs, 'the database did not answer in time')
+      slot.giveBack(false)
       return rows
     } catch (error) {
       const { connection } = faultOf(error)
@@ -116,8 +106,8 @@ export class Node {
         // A commit that waits for a standby cannot be called off, and the server keeps its place.
         void this.#inTime(query, leftBehindMs, 'it was left behind')
           .catch(() => {})
-          .finally(() => giveBack(true))
-      } else giveBack(connection !== 'good')
+          .finally(() => slot.giveBack(true))
+      } else slot.giveBack(connection !== 'good')
       throw error
     }
   }
@@ -125,11 +115,6 @@ export class Node {
   /** Lets go of the connections, each once what was sent on it is answered. */
   async end(): Promise<void> {
     await this.#pool.end()
-  }
-
-  /** Cuts off the connections that are in use. */
-  cut(): void {
-    for (const client of this.#inUse) destroy(client)
   }
 
   async #connected(): Promise<Node> {
@@ -143,21 +128,17 @@ export class Node {
     }
   }
 
-  async #checkOut(writes: boolean): Promise<{ client: PoolClient; slot: Slot }> {
-    let slot: Slot | undefined
+  /** A connection of the pool. Rejects with a Fault. */
+  async #connection(): Promise<PoolClient> {
     try {
-      slot = await this.#slots.take(writes, this.#deadlines.connectMs)
-      const client = await this.#pool.connect()
-      this.#inUse.add(client)
-      return { client, slot }
+      return await this.#pool.connect()
     } catch (error) {
-      slot?.giveBack()
       const { code } = error as { code?: string }
       // The password is wrong: if it was changed in its file, the next attempt has the new one.
       if (code === '28P01') this.#password = this.host.readPassword() ?? this.#password
       // If others work, one that cannot be had says nothing of the host. Nor does one that was
       // ended (57P01) while it was made.
-      const isLost = slot !== undefined && this.#connections === 0 && code !== '57P01'
+      const isLost = this.#connections === 0 && code !== '57P01'
       throw new Fault('no connection to the database', isLost ? unreachable : unsent, error)
     }
   }

@@ -51,7 +51,7 @@ export class Nodes {
   readonly #warn: (message: string) => void
   /** By host and not by node, so that their bound holds while one node takes another's place. */
   readonly #slots: ReadonlyMap<PostgresHost, Slots>
-  readonly #ending = new Map<Node, Promise<void>>()
+  readonly #ending = new Set<Promise<void>>()
   #usable: Node[] = []
   #next = 0
   #seeking: Promise<void> | undefined
@@ -111,9 +111,9 @@ export class Nodes {
     this.#closed = true
     for (const node of this.#usable) this.#retire(node)
     const callOff = this.#clock.after(this.#deadlines.connectMs, () => {
-      for (const node of this.#ending.keys()) node.cut()
+      for (const slots of this.#slots.values()) slots.cut()
     })
-    await Promise.all(this.#ending.values())
+    await Promise.all(this.#ending)
     callOff()
   }
 
@@ -127,8 +127,8 @@ export class Nodes {
   }
 
   #end(node: Node): void {
-    const ended = node.end().finally(() => this.#ending.delete(node))
-    this.#ending.set(node, ended)
+    const ended = node.end().finally(() => this.#ending.delete(ended))
+    this.#ending.add(ended)
   }
 
   async #node(): Promise<Node> {
