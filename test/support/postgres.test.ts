@@ -3,6 +3,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { Client } from 'pg'
+import { until } from './clock.ts'
 import { type PostgresServer, sharedPostgres, startPostgres, startStandby } from './postgres.ts'
 import { startTcpProxy } from './tcpProxy.ts'
 
@@ -101,7 +102,7 @@ test('a killed server comes back with what was committed, a halted one with its 
   await expect(server.sql('select 1')).rejects.toThrow('ECONNREFUSED')
 })
 
-test('a proxy falls silent both ways or in one, takes up again, and breaks', async () => {
+test('a proxy falls silent both ways or in one, takes up again, breaks, and loses answers', async () => {
   const server = await sharedPostgres()
   await server.sql('create table proxied (id int8)')
   const proxy = await startTcpProxy(server.port)
@@ -131,6 +132,15 @@ test('a proxy falls silent both ways or in one, takes up again, and breaks', asy
   const lost = client.query('select pg_sleep(5)')
   proxy.cut()
   await expect(lost).rejects.toThrow()
+  expect(await ask(url, 'select 1 as one')).toEqual({ one: 1 })
+
+  const another = new Client({ connectionString: url.replace('plants:', 'postgres:') })
+  another.on('error', () => {})
+  await another.connect()
+  proxy.loseReplies(1)
+  await expect(another.query('insert into proxied values (3)')).rejects.toThrow()
+  await until('it is done all the same', async () => (await count()) === 3)
+  proxy.loseReplies(0)
   expect(await ask(url, 'select 1 as one')).toEqual({ one: 1 })
   await proxy.close()
   await expect(ask(url, 'select 1')).rejects.toThrow('ECONNREFUSED')

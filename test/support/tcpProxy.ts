@@ -1,5 +1,5 @@
 // A TCP proxy on loopback, for what a network does to connections: it falls silent in both ways or
-// in one, and it breaks.
+// in one, it breaks, and it loses answers.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 export interface TcpProxy {
@@ -12,6 +12,8 @@ export interface TcpProxy {
   freezePresent(): void
   /** Passes on requests and keeps back the answers. */
   freezeReplies(): void
+  /** Of the answers to come, loses this share (0 to 1): it breaks the client's connection instead. */
+  loseReplies(share: number): void
   /** Passes on everything again, what was kept back first. */
   thaw(): void
   /** Breaks every present connection. */
@@ -39,8 +41,13 @@ const host = '127.0.0.1'
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let frozen: Frozen = 'nothing'
+  let lostShare = 0
   const listener = createServer({ allowHalfOpen: true }, (client) => {
     const server = connect({ host, port: targetPort, allowHalfOpen: true })
+    // Before the relay, which then has nobody to pass the answer on to.
+    server.on('data', () => {
+      if (Math.random() < lostShare) client.destroy()
+    })
     const pair = joined(client, server)
     pair.hold(frozen)
     pairs.add(pair)
@@ -63,6 +70,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       for (const pair of pairs) pair.hold('everything')
     },
     freezeReplies: () => set('replies'),
+    loseReplies: (share) => {
+      lostShare = share
+    },
     thaw: () => set('nothing'),
     cut,
     cutClients: () => {
