@@ -3,8 +3,8 @@
 // Writes that come at the same time share a statement, whatever their accounts, so that a thousand
 // accounts with one writer each cost the database no more than one account with a thousand. There
 // are two groups of accounts rather than one, so that a statement that stands still holds up half of
-// them. If the database spreads accounts over nodes, as Citus does, each account is a
-// group of its own: a statement on several nodes is slower than several statements.
+// them. If the database spreads accounts over nodes, as Citus does, each account is a group of its
+// own: a statement on several nodes is slower than several statements.
 //
 // The answer to a write may be lost: the network falls silent, or the server dies after its commit.
 // Then nobody here knows whether the write was done, and yet one answer is owed. So it is sent
