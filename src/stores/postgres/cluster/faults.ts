@@ -62,6 +62,9 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   // this connection than we do, as it may behind a pooler.
   '42P05': undoneSpent,
   '26000': undoneSpent,
+  // query_canceled, by the deadline: a server that relays statements says so while it still waits
+  // for the node that it relayed this one to, and is not ready for another.
+  '57014': { done: 'no', retry: false, connection: 'spent' },
   // read_only_sql_transaction: this node takes no writes any more.
   '25006': { done: 'no', retry: true, connection: 'lost' },
   // too_many_connections, cannot_connect_now
@@ -91,8 +94,8 @@ export function faultOf(error: unknown, relayed = false): Fault {
   let meaning = unknownSpent
   if (error instanceof DatabaseError) {
     const code = error.code ?? ''
-    const isUnknown = code.startsWith('08') || (relayed && unknownIfRelayed.includes(code))
-    meaning = bySqlState[code] ?? (isUnknown ? unknownRetry : undone)
+    meaning = bySqlState[code] ?? (code.startsWith('08') ? unknownRetry : undone)
+    if (relayed && unknownIfRelayed.includes(code)) meaning = unknownSpent
   }
   return new Fault((error as Error).message, meaning, error)
 }
