@@ -71,18 +71,18 @@ const steps: readonly {
   {
     tables: ['alter table batches add column if not exists accounts text[]'],
     distribution: [
-      // Rows in the text of the statement: Citus sends them to their node as they are, but takes
-      // those of "unnest" in and hands them out again, which is several times slower.
+      // The rows are in the text of the statement, quoted (%L): Citus takes those of "unnest" in and
+      // hands them out again, and writes an array out for each element that is taken from it. Both
+      // are several times slower.
       batchFunction(
         'plants_create_batch',
         'ids bigint[], names text[], tags text[], idempotency_keys text[]',
         `for done_id in execute 'insert into plants (account, id, name, tag, idempotency_key) values '
     || (
-      select string_agg(format('($1, $2[%1$s], $3[%1$s], $4[%1$s], $5[%1$s])', n), ',')
-      from generate_series(1, cardinality(ids)) as n
+      select string_agg(format('(%L, %s, %L, %L, %L)', of_account, id, name, tag, idempotency_key), ', ')
+      from unnest(ids, names, tags, idempotency_keys) as given (id, name, tag, idempotency_key)
     )
     || ' on conflict (account, id) do nothing returning id'
-    using of_account, ids, names, tags, idempotency_keys
   loop
     done_ids := done_ids || done_id;
   end loop;`,
