@@ -78,6 +78,8 @@ export interface PostgresOptions {
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>
   readonly tls?: { readonly certFile: string; readonly keyFile: string }
+  /** A folder with the `bin` and `lib` of another PostgreSQL than that of the npm package. */
+  readonly programs?: string
 }
 
 export interface StandbyOptions {
@@ -108,9 +110,10 @@ const localeArguments: Readonly<Record<'c' | 'icu', readonly string[]>> = {
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const server = createServer(await freePort())
+  const native = options.programs ?? programs()
+  const server = createServer(await freePort(), native)
   await orDispose(server, async () => {
-    initialize(server.folder, options)
+    initialize(server.folder, native, options)
     await server.start()
     await server.sql(`create role plants login password '${password}'`, 'postgres')
     await server.sql('create database plants owner plants', 'postgres')
@@ -124,7 +127,7 @@ export async function startStandby(
   options: StandbyOptions = {},
 ): Promise<Standby> {
   const name = options.name ?? 'standby'
-  const server = createServer(await freePort())
+  const server = createServer(await freePort(), programs())
   const streaming = `select sync_state from pg_stat_replication where application_name = '${name}' and state = 'streaming'`
   await orDispose(server, async () => {
     await copyRunning(primary, server.folder)
@@ -188,7 +191,7 @@ trap '' HUP INT TERM
 } &
 `
 
-function createServer(port: number): PostgresServer {
+function createServer(port: number, native: string): PostgresServer {
   const folder = makeFolder()
   /** The first of its processes, if it runs. */
   let postmaster: number | undefined
@@ -218,7 +221,7 @@ function createServer(port: number): PostgresServer {
     },
     start: async () => {
       if (postmaster === undefined || !areAlive([postmaster]))
-        postmaster = await launch(folder, port)
+        postmaster = await launch(folder, port, native)
     },
     stop: (mode = 'fast') => end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT'),
     kill: async () => {
@@ -237,12 +240,12 @@ function createServer(port: number): PostgresServer {
 }
 
 /** Resolves with the postmaster's process id when the server takes connections. */
-async function launch(folder: string, port: number): Promise<number> {
+async function launch(folder: string, port: number, native: string): Promise<number> {
   rmSync(join(folder, 'server.pid'), { force: true })
   const log = openSync(join(folder, 'log'), 'a')
-  const command = [join(programs(), 'bin/postgres'), '-D', 'data', '-p', String(port)]
+  const command = [join(native, 'bin/postgres'), '-D', 'data', '-p', String(port)]
   spawnSync('/bin/sh', ['-c', guardian, 'sh', ...command], {
-    ...surroundings(folder),
+    ...surroundings(folder, native),
     stdio: ['ignore', log, log],
   })
   closeSync(log)
@@ -315,7 +318,7 @@ export async function runSql(
 
 // What a server starts from.
 
-function initialize(folder: string, options: PostgresOptions): void {
+function initialize(folder: string, native: string, options: PostgresOptions): void {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password)
   giveAway(folder)
@@ -326,14 +329,10 @@ function initialize(folder: string, options: PostgresOptions): void {
     '--no-sync',
     '--no-instructions',
   ]
-  const made = spawnSync(
-    join(programs(), 'bin/initdb'),
-    ['-D', 'data', ...authentication, ...form],
-    {
-      ...surroundings(folder),
-      encoding: 'utf8',
-    },
-  )
+  const made = spawnSync(join(native, 'bin/initdb'), ['-D', 'data', ...authentication, ...form], {
+    ...surroundings(folder, native),
+    encoding: 'utf8',
+  })
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
   addSettings(folder, {
     ...defaultSettings,
@@ -410,8 +409,8 @@ function followPrimary(
 
 // The programs, and as whom they run.
 
-function surroundings(folder: string) {
-  const libraries = process.platform === 'linux' ? { LD_LIBRARY_PATH: join(programs(), 'lib') } : {}
+function surroundings(folder: string, native: string) {
+  const libraries = process.platform === 'linux' ? { LD_LIBRARY_PATH: join(native, 'lib') } : {}
   const env = {
     PATH: process.env['PATH'],
     HOME: folder,
