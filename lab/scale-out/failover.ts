@@ -12,13 +12,11 @@ import { host } from '../../test/support/operatingSystem.ts'
 import { type Running, start } from '../../test/support/process.ts'
 import { tableText } from '../report.ts'
 import { missingPackages, PatroniCluster, type PatroniNode, versions } from './patroniCluster.ts'
-import { countOf, interrupted, prepareDatabase, startLoad, verdict } from './services.ts'
+import { conclude, countOf, interrupted, issueToken, migrate, startLoad, tell } from './services.ts'
 
 const password = 'secret'
 const quietMs = 5000
 const takeoverMs = 90_000
-
-const tell = (text: string): void => console.error(`${new Date().toISOString()} ${text}`)
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -67,7 +65,8 @@ async function measure(
   await cluster.sql(leader, 'create table probes (at timestamptz not null)')
   const hosts = cluster.nodes.map(({ port }) => `${host}:${port}`).join(',')
   const store = `postgres://plants:${password}@${hosts}/plants`
-  const token = await prepareDatabase(store, folder)
+  await migrate(store, folder)
+  const token = await issueToken(store, 'load', folder)
   for (let number = 1; number <= 2; number += 1)
     services.push(start(['serve', '--port', '0', '--store', store], folder))
   const load = startLoad(await Promise.all(services.map(({ url }) => url)), token)
@@ -85,18 +84,7 @@ async function measure(
     )
   const columns = ['event', 'database gap ms', 'service lag ms', 'write gap ms', 'slowest ms']
   console.log(tableText({ title: 'What writers saw', columns, rows }))
-  const nothingWrong = await verdict(load)
-  const ended = services.filter(({ process }) => process.exitCode ?? process.signalCode)
-  console.log(`services that ended by themselves: ${ended.length}`)
-  if (nothingWrong && ended.length === 0) return 0
-  for (const { err } of services)
-    console.error(
-      err()
-        .split('\n')
-        .filter((line) => !line.includes('"level":"info"'))
-        .slice(-20),
-    )
-  return 1
+  return await conclude(services, [load])
 }
 
 /**

@@ -12,7 +12,7 @@ import { freePort, host, killFamilies } from '../../test/support/operatingSystem
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 import { type Running, start } from '../../test/support/process.ts'
 import { launch, missingPrograms } from '../programs.ts'
-import { countOf, interrupted, prepareDatabase, startLoad, verdict } from './services.ts'
+import { countOf, interrupted, issueToken, migrate, startLoad, tell, verdict } from './services.ts'
 
 interface Service {
   /** As haproxy.cfg names it. */
@@ -22,8 +22,6 @@ interface Service {
 }
 
 const quietMs = 1500
-
-const tell = (text: string): void => console.error(`${new Date().toISOString()} ${text}`)
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -66,7 +64,8 @@ async function measure(
   const store = postgres.url()
   const startOn = (port: number): Running =>
     start(['serve', '--port', String(port), '--store', store], folder)
-  const token = await prepareDatabase(store, folder)
+  await migrate(store, folder)
+  const token = await issueToken(store, 'load', folder)
   for (const name of ['one', 'two']) {
     const port = await freePort()
     services.push({ name, port, running: startOn(port) })
@@ -99,7 +98,7 @@ async function measure(
       await Bun.sleep(quietMs)
     }
 
-  const nothingWrong = await verdict(load)
+  const nothingWrong = await verdict([load])
   const failed = Object.entries(load.statuses).filter(([answer]) => !/ 20[04]$/.test(answer))
   const failedCount = failed.reduce((sum, [, count]) => sum + count, 0)
   console.log(`${spawnSync('haproxy', ['-v'], { encoding: 'utf8' }).stdout.split('\n')[0]}
