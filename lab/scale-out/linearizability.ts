@@ -1,28 +1,79 @@
-// scripts/bun lab/scale-out/linearizability.ts [--minutes N]: runs the trials of
-// test/support/trials.ts in turn, and counts the ids whose history is not linearizable.
+// scripts/bun lab/scale-out/linearizability.ts [--minutes N] [--only TEXT]: runs the trials of
+// test/support/trials.ts in turn, or those whose names contain the text, and counts the ids whose
+// history is not linearizable. If Citus is installed, it runs trials on that too.
 import { parseArgs } from 'node:util'
 import { judgementOn } from '../../test/support/history.ts'
-import { trials } from '../../test/support/trials.ts'
+import type { PostgresServer } from '../../test/support/postgres.ts'
+import {
+  answersLost,
+  onDatabase,
+  statementsLate,
+  type Trial,
+  trials,
+} from '../../test/support/trials.ts'
 import { tableText } from '../report.ts'
+import { type CitusCluster, citusPrograms, startCitus } from './citusCluster.ts'
 import { countOf } from './services.ts'
 
 const trialMs = 5000
 
 const tell = (text: string): void => console.error(`${new Date().toISOString()} ${text}`)
 
+/** Longer than the server may work on a statement, so that it is given up. */
+const workerAwayMs = 4000
+
+function citusTrials(programs: string): readonly Trial[] {
+  type Cluster = CitusCluster & { readonly port: number }
+  const start = async (ending: AsyncDisposableStack): Promise<Cluster> => {
+    const servers: PostgresServer[] = []
+    ending.defer(async () => {
+      for (const server of servers) await server.dispose()
+    })
+    const cluster = await startCitus(programs, servers)
+    return { ...cluster, port: cluster.coordinator.port }
+  }
+  const anyOf = ({ workers }: Cluster): PostgresServer =>
+    workers[Math.floor(Math.random() * workers.length)] as PostgresServer
+  return [
+    onDatabase('Citus, answers lost', start, answersLost),
+    onDatabase('Citus, statements late', start, statementsLate),
+    onDatabase('Citus, worker killed', start, async ({ server }) => {
+      const worker = anyOf(server)
+      await worker.kill()
+      await Bun.sleep(workerAwayMs)
+      await worker.start()
+    }),
+    onDatabase('Citus, worker frozen', start, async ({ server }) => {
+      const worker = anyOf(server)
+      worker.pause()
+      await Bun.sleep(workerAwayMs)
+      worker.resume()
+    }),
+  ]
+}
+
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } })
+  const { values } = parseArgs({
+    options: {
+      minutes: { type: 'string', default: '10' },
+      only: { type: 'string', default: '' },
+    },
+  })
+  const programs = citusPrograms()
+  const all = programs === undefined ? trials : [...trials, ...citusTrials(programs)]
+  const chosen = all.filter(({ name }) => name.includes(values.only))
+  if (chosen.length === 0) throw new Error(`no trial has "${values.only}" in its name`)
   let endMs = performance.now() + countOf('minutes', values.minutes) * 60_000
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(name, () => {
       tell('ending after this trial')
       endMs = 0
     })
-  const sums = trials.map(() => [0, 0, 0, 0, 0, 0])
+  const sums = chosen.map(() => [0, 0, 0, 0, 0, 0])
   const offences: string[] = []
   try {
     for (let round = 1; performance.now() < endMs; round += 1)
-      for (const [index, { name, run }] of trials.entries()) {
+      for (const [index, { name, run }] of chosen.entries()) {
         if (performance.now() > endMs) break
         const history = await run(trialMs)
         const found = judgementOn(history)
@@ -42,7 +93,7 @@ async function main(): Promise<number> {
       }
   } finally {
     const columns = ['trial', 'runs', 'requests', 'outcome unknown', 'ids judged', 'not judged']
-    const rows = trials.map(({ name }, index) => [
+    const rows = chosen.map(({ name }, index) => [
       name,
       ...(sums[index] ?? []).map((sum) => sum.toLocaleString('en')),
     ])

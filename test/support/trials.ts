@@ -18,14 +18,28 @@ export interface Trial {
 type KillProcess = () => Promise<void>
 
 /** The proxy stands between the processes and the server. */
-interface Database {
+export interface Database<Server> {
   readonly killProcess: KillProcess
-  readonly server: PostgresServer
+  readonly server: Server
   readonly proxy: TcpProxy
 }
 
+/** What goes wrong, once. It is done again and again. */
+type Strike<Server> = (database: Database<Server>) => Promise<void>
+
 const pauseMaxMs = 300
 const pause = (): Promise<void> => Bun.sleep(pauseMaxMs * Math.random())
+
+export const answersLost: Strike<unknown> = async ({ proxy }) => proxy.loseReplies(0.01)
+
+/** What was sent before the break arrives while it is tried again, or after that. */
+export const statementsLate: Strike<unknown> = async ({ proxy }) => {
+  proxy.freezePresent()
+  await pause()
+  proxy.cutClients()
+  await pause()
+  proxy.thaw()
+}
 
 export const trials: readonly Trial[] = [
   onFile('calm', pause),
@@ -37,15 +51,8 @@ export const trials: readonly Trial[] = [
       "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'plants' and random() < 0.5",
     )
   }),
-  onPostgres('answers lost', async ({ proxy }) => proxy.loseReplies(0.01)),
-  // What was sent before the break arrives while it is tried again, or after that.
-  onPostgres('statements late', async ({ proxy }) => {
-    proxy.freezePresent()
-    await pause()
-    proxy.cutClients()
-    await pause()
-    proxy.thaw()
-  }),
+  onPostgres('answers lost', answersLost),
+  onPostgres('statements late', statementsLate),
   // Longer than any operation waits, so that there are answers of both kinds of 503.
   onPostgres('silent for long', async ({ proxy }) => {
     proxy.freeze()
@@ -67,13 +74,26 @@ function onFile(event: string, strike: (killProcess: KillProcess) => Promise<voi
   }
 }
 
-function onPostgres(event: string, strike: (database: Database) => Promise<void>): Trial {
+function onPostgres(event: string, strike: Strike<PostgresServer>): Trial {
+  const startServer = async (ending: AsyncDisposableStack): Promise<PostgresServer> => {
+    const server = await startPostgres()
+    ending.defer(() => server.dispose())
+    return server
+  }
+  return onDatabase(`PostgreSQL, ${event}`, startServer, strike)
+}
+
+/** A trial on what listens on the port. */
+export function onDatabase<Server extends { readonly port: number }>(
+  name: string,
+  startServer: (ending: AsyncDisposableStack) => Promise<Server>,
+  strike: Strike<Server>,
+): Trial {
   return {
-    name: `PostgreSQL, ${event}`,
+    name,
     run: async (lastsMs) => {
       await using ending = new AsyncDisposableStack()
-      const server = await startPostgres()
-      ending.defer(() => server.dispose())
+      const server = await startServer(ending)
       const proxy = await startTcpProxy(server.port)
       ending.defer(() => proxy.close())
       const store = `postgres://plants:secret@${host}:${proxy.port}/plants`
