@@ -30,6 +30,8 @@ function reasonOf(error: unknown, { user, database }: PostgresLocation): string 
     '28000': `refuses the user "${user}" from here; check its pg_hba.conf, and sslmode`,
     '3D000': `has no database "${database}"; create it, in UTF8`,
     '42501': `refuses the user "${user}" a right that this needs; let it own the database, or grant it what docs/scale-out.md names`,
+    '42P05':
+      'mixes up prepared statements, as a pooler does; name the database itself, or give PgBouncer (1.21 or newer) max_prepared_statements',
     '53300': 'has no connection left; lower pool_max_conns, or raise its max_connections',
     '57P03': 'is starting up or shutting down; try again',
     ECONNREFUSED: 'refuses connections; check that the database runs there',

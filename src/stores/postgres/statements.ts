@@ -47,10 +47,11 @@ export const statements = {
    * What a connection must be before it is used: a node that takes writes, durably, in Unicode. It
    * also sets the server's deadline, and how the statements below are planned: once for each
    * connection, and by an index, however small or little known a table is at that moment. Citus
-   * must see the values to plan.
+   * must see the values to plan. It has a name, so that it fails behind a pooler that hands on what
+   * another connection has prepared.
    */
   greeting: {
-    name: '',
+    name: 'greeting',
     text: `select
       pg_is_in_recovery() as standby,
       current_setting('transaction_read_only', true) as read_only,

@@ -24,6 +24,10 @@ export async function openPostgresStore(
   const deadlines = patience === 'of a command' ? commandDeadlines : requestDeadlines
   const nodes = new Nodes(location, deadlines, clock, note, warn)
   try {
+    // If a pooler hands on what this connection has prepared, the next one is refused.
+    const first = new Nodes(location, deadlines, clock)
+    await first.connect()
+    await first.close()
     await nodes.connect()
     const engine = await requireSchema(nodes)
     return new PostgresStore(nodes, engine, deadlines.operationMs, randomBytes, clock)

@@ -220,6 +220,26 @@ describe('a statement that the server knows otherwise than we do, as behind a po
     30_000,
   )
 
+  test('is why a store is not opened, from its second connection on', async () => {
+    await server.sql(
+      `create sequence logins;
+       grant usage on sequence logins to public;
+       create function take_name() returns event_trigger language plpgsql as $$
+         begin
+           if nextval('logins') > 1 then execute 'prepare greeting as select 1'; end if;
+         end $$;
+       create event trigger take_name on login execute function take_name()`,
+    )
+    const opened = startTestService(at(`127.0.0.1:${server.port}`))
+    try {
+      expect(await opened.catch(({ message }) => message)).toContain(
+        `127.0.0.1:${server.port} mixes up prepared statements, as a pooler does`,
+      )
+    } finally {
+      await server.sql('drop function take_name cascade; drop sequence logins')
+    }
+  })
+
   /** Each new connection finds the names of our statements taken, until they are released. */
   async function whileNamesAreTaken(
     work: (release: () => Promise<void>) => Promise<void>,

@@ -58,7 +58,7 @@ export async function greet(
     encoding: string | null
     fsync: string | null
     synchronous_commit: string | null
-  }>(statements.greeting.text, [String(expected.statementMs)])
+  }>({ ...statements.greeting, values: [String(expected.statementMs)] })
   const [greeting] = rows
   if (greeting === undefined) throw new Unusable('it does not answer as a database does')
   if (expected.writableHosts === 'primary') {
