@@ -21,14 +21,13 @@ const clientsOf = [
 ]
 const listed = 20
 
-/** What each client does over and over, with ids that nobody else has. */
-const operations: Readonly<
-  Record<string, (store: Store, account: string, id: bigint) => Promise<unknown>>
-> = {
-  creates: (store, account, id) =>
-    store.plants.create(account, { id, name: 'Monstera', tag: 'shade', idempotencyKey: null }),
-  lists: async (store, account) => await store.plants.list(account, { limit: listed }),
-  deletes: (store, account, id) => store.plants.delete(account, id),
+type Operation = 'creates' | 'lists' | 'deletes'
+const operations: readonly Operation[] = ['creates', 'lists', 'deletes']
+
+interface Client {
+  readonly account: string
+  readonly firstId: bigint
+  created: bigint
 }
 
 async function main(url: string): Promise<void> {
@@ -37,48 +36,53 @@ async function main(url: string): Promise<void> {
   const store = await openStore(locationOf(url), storeOptions)
   const rates = new Map<string, number[]>()
   for (let round = 0; round < rounds; round += 1)
-    for (const { clients, accounts } of clientsOf) {
-      // The deletes remove what the creates of the round made, as far as they get.
-      const firstId = BigInt(round) * 1_000_000_000n
-      for (const [operation, work] of Object.entries(operations)) {
-        const name = `${clients} ${accounts} ${operation}`
-        const rate = await ratePerSecond(store, work, clients, accounts, firstId)
+    for (const { clients: count, accounts } of clientsOf) {
+      // New accounts in each round, so that no list steps over what earlier ones have deleted.
+      const clients = Array.from({ length: count }, (_, n) => ({
+        account: `${round}: ${n % accounts} of ${accounts} with ${count} clients`,
+        firstId: BigInt(n) * 1_000_000n,
+        created: 0n,
+      }))
+      for (const operation of operations) {
+        const name = `${count} ${accounts} ${operation}`
+        const rate = await ratePerSecond(store, operation, clients)
         rates.set(name, [...(rates.get(name) ?? []), rate])
       }
       process.stderr.write('.')
     }
   await store.close()
-  console.log(
-    `\n| clients | accounts | ${Object.keys(operations).join(' | ')} |\n|---:|---:|---:|---:|---:|`,
-  )
+  console.log(`\n| clients | accounts | ${operations.join(' | ')} |\n|---:|---:|---:|---:|---:|`)
   for (const { clients, accounts } of clientsOf) {
-    const medians = Object.keys(operations).map((operation) =>
-      Math.round(median(rates.get(`${clients} ${accounts} ${operation}`) ?? [])).toLocaleString(
-        'en',
-      ),
-    )
+    const medians = operations
+      .map((operation) => median(rates.get(`${clients} ${accounts} ${operation}`) ?? []))
+      .map((rate) => Math.round(rate).toLocaleString('en'))
     console.log(`| ${clients} | ${accounts} | ${medians.join(' | ')} |`)
   }
 }
 
+/** All clients at work for a second. Those that delete stop earlier if all they made is gone. */
 async function ratePerSecond(
-  store: Store,
-  work: (store: Store, account: string, id: bigint) => Promise<unknown>,
-  clients: number,
-  accounts: number,
-  firstId: bigint,
+  { plants }: Store,
+  operation: Operation,
+  clients: readonly Client[],
 ): Promise<number> {
-  const endMs = systemClock.monotonicMs() + secondsEach * 1000
+  const startMs = systemClock.monotonicMs()
+  const isOver = (): boolean => systemClock.monotonicMs() > startMs + secondsEach * 1000
   let done = 0
-  const client = async (_: unknown, n: number): Promise<void> => {
-    const account = `account ${n % accounts} of ${accounts} with ${clients} clients`
-    for (let id = firstId + BigInt(n) * 1_000_000n; systemClock.monotonicMs() < endMs; id += 1n) {
-      await work(store, account, id)
+  const work = async (client: Client): Promise<void> => {
+    const { account, firstId } = client
+    for (let n = 0n; !isOver() && (operation !== 'deletes' || n < client.created); n += 1n) {
+      const id = firstId + n
+      if (operation === 'creates') {
+        await plants.create(account, { id, name: 'Monstera', tag: 'shade', idempotencyKey: null })
+        client.created += 1n
+      } else if (operation === 'deletes') await plants.delete(account, id)
+      else await plants.list(account, { limit: listed })
       done += 1
     }
   }
-  await Promise.all(Array.from({ length: clients }, client))
-  return done / secondsEach
+  await Promise.all(clients.map(work))
+  return (done / (systemClock.monotonicMs() - startMs)) * 1000
 }
 
 const [given] = process.argv.slice(2)

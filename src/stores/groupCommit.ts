@@ -263,8 +263,8 @@ export class GroupCommit<Write, Outcome> {
 }
 
 /**
- * Several groups, each with a name. Its writes share a batch, and wait for those of no other group.
- * One batch of a group is under way at a time.
+ * Groups with names. The writes of one group share batches, of which one at a time is under way, and
+ * do not wait for other groups.
  */
 export class CommitGroups<Write, Outcome> {
   readonly #commit: (group: string, batch: readonly Write[]) => Promise<readonly Outcome[]>

@@ -87,7 +87,9 @@ export class Attempts {
         // come back together.
         const [random = 0] = this.#randomBytes(1)
         const pauseMs = (Math.min(pauseFirstMs * 2 ** attempt, pauseMaxMs) * (random + 1)) / 256
-        if (!retry || this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs)
+        // What fails for good settles nothing if an earlier attempt may have been done.
+        const isOver = this.#nodes.isClosed || this.#clock.monotonicMs() + pauseMs > endMs
+        if (isOver || (!retry && !uncertain))
           throw writes && uncertain ? writeUncertain(error) : nothingDone(error)
         await this.#clock.sleep(pauseMs)
       }

@@ -29,7 +29,7 @@
 // column `account` holds the name of the group. The last rows of a group stay until it writes again.
 import { crc32 } from 'node:zlib'
 import type { Clock } from '../../clock.ts'
-import type { IdentifiedPlant, KeptPlant } from '../../domain/plant.ts'
+import { type IdentifiedPlant, type KeptPlant, textLength } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { CommitGroups, WriteQuota } from '../groupCommit.ts'
 import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
@@ -42,15 +42,19 @@ const batchKnownMs = 60 * 60_000
 /** One batch in so many looks for old ones, of which it deletes up to 100. */
 const batchesPerLook = 50n
 /** How many batches of creates, and of deletes, may be under way at once. */
-const groups = 2
+const groupCount = 2
+/** Text that each plant of a page may have in any case, in bytes. */
+const shareMinBytes = 1024
 
 export class PostgresPlants implements Plants {
   readonly #attempts: Attempts
   readonly #engine: Engine
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
+  /** How this engine takes a batch. */
+  readonly #batches: { readonly create: Statement; readonly delete: Statement }
   readonly #creates: CommitGroups<Create, boolean>
-  readonly #deletes: CommitGroups<Delete, boolean>
+  readonly #deletes: CommitGroups<Write, boolean>
 
   constructor(
     attempts: Attempts,
@@ -61,6 +65,9 @@ export class PostgresPlants implements Plants {
   ) {
     this.#attempts = attempts
     this.#engine = engine
+    this.#batches = engine.hasBatchFunctions
+      ? { create: statements.createPlantsOnNode, delete: statements.deletePlantsOnNode }
+      : { create: statements.createPlants, delete: statements.deletePlants }
     this.#randomBytes = randomBytes
     this.#clock = clock
     const shared = { clock, quota: new WriteQuota(), waitMaxMs: operationMs }
@@ -72,7 +79,7 @@ export class PostgresPlants implements Plants {
         keyOf,
       },
     )
-    this.#deletes = new CommitGroups<Delete, boolean>(
+    this.#deletes = new CommitGroups<Write, boolean>(
       (group, batch) => this.#deleteAll(group, batch),
       {
         ...shared,
@@ -98,15 +105,15 @@ export class PostgresPlants implements Plants {
   }
 
   /**
-   * If no plant has more than its even share of the text that the page may hold, neither has the
-   * page. Then no sums are needed, which cost as much as the list.
+   * A sum over the texts costs as much as the list. So plants come without one, and those with much
+   * text without their names. Only if there is such a plant, the sum is asked for.
    */
   async list(account: string, range: PlantRange): Promise<PlantPage> {
     const { limit, textMax = pageTextMax } = range
-    const share = Math.floor(textMax / (limit + 1))
+    const share = Math.max(Math.floor(textMax / (limit + 1)), shareMinBytes)
     const page = await this.#page(statements.listPlants, account, { ...range, textMax: share })
     const isLong = page.plants.some(({ name }) => name === null)
-    return isLong ? this.#page(statements.listLongPlants, account, range) : page
+    return isLong ? this.#page(statements.listLongPlants, account, range) : upToText(page, textMax)
   }
 
   async nthId(account: string, after: bigint | undefined, n: number): Promise<bigint | undefined> {
@@ -135,15 +142,12 @@ export class PostgresPlants implements Plants {
 
   /** The accounts of a group share batches. */
   #groupOf(account: string): string {
-    return this.#engine.relaysStatements ? account : String(crc32(account) % groups)
+    return this.#engine.relaysStatements ? account : String(crc32(account) % groupCount)
   }
 
   /** Whether each create made its plant. */
   #createAll(group: string, batch: readonly Create[]): Promise<readonly boolean[]> {
-    const statement = this.#engine.relaysStatements
-      ? statements.createPlantsOnNode
-      : statements.createPlants
-    return this.#writeOnce(statement, group, batch, (sorted) => [
+    return this.#writeOnce(this.#batches.create, group, batch, (sorted) => [
       sorted.map(({ name }) => name),
       sorted.map(({ tag }) => tag),
       sorted.map(({ idempotencyKey }) => idempotencyKey),
@@ -151,40 +155,39 @@ export class PostgresPlants implements Plants {
   }
 
   /** Whether each delete removed its plant. */
-  #deleteAll(group: string, batch: readonly Delete[]): Promise<readonly boolean[]> {
-    const statement = this.#engine.relaysStatements
-      ? statements.deletePlantsOnNode
-      : statements.deletePlants
-    return this.#writeOnce(statement, group, batch, () => [])
+  #deleteAll(group: string, batch: readonly Write[]): Promise<readonly boolean[]> {
+    return this.#writeOnce(this.#batches.delete, group, batch, () => [])
   }
 
   /** Carries out a batch, and resolves to whether each write was done. */
-  async #writeOnce<Write extends Delete>(
+  async #writeOnce<Each extends Write>(
     statement: Statement,
     group: string,
-    batch: readonly Write[],
-    columnsOf: (writes: readonly Write[]) => readonly unknown[],
+    batch: readonly Each[],
+    textsOf: (writes: readonly Each[]) => readonly unknown[],
   ): Promise<readonly boolean[]> {
     const number = Buffer.from(this.#randomBytes(8)).readBigInt64LE()
     const nowMs = this.#clock.wallMs()
     // In one order, so that processes do not lock each other out.
     const sorted = batch.toSorted(inOrder)
+    const accounts = sorted.map(({ account }) => account)
     const [row] = await this.#attempts.writeOnce(
       statement,
       [group, nowMs, number],
       [
-        ...(this.#engine.relaysStatements ? [] : [sorted.map(({ account }) => account)]),
+        // A function takes the group for the account of all.
+        ...(this.#engine.hasBatchFunctions ? [] : [accounts]),
         sorted.map(({ id }) => id),
-        ...columnsOf(sorted),
+        ...textsOf(sorted),
       ],
     )
     if (number % batchesPerLook === 0n)
       void this.#attempts
         .tryOnce(statements.forgetBatches, [group, nowMs - batchKnownMs])
         .catch(() => {})
-    const { accounts, done } = row as { accounts?: string[]; done: string[] | null }
-    const keys = new Set(done?.map((id, n) => `${id} ${accounts?.[n] ?? group}`))
-    return batch.map((write) => keys.has(keyOf(write)))
+    const outcome = row as { accounts?: string[] | null; done: string[] | null }
+    const done = new Set(outcome.done?.map((id, n) => `${id} ${outcome.accounts?.[n] ?? group}`))
+    return batch.map((write) => done.has(keyOf(write)))
   }
 
   /** Asks for one plant more than `limit`: it says that others follow. */
@@ -201,18 +204,30 @@ export class PostgresPlants implements Plants {
   }
 }
 
-interface Delete {
+/** A page without the plants after those whose text exceeds the bound. */
+function upToText(page: PlantPage, textMax: number): PlantPage {
+  let text = 0
+  const end = page.plants.findIndex((plant) => {
+    const isAfter = text > textMax
+    text += textLength(plant)
+    return isAfter
+  })
+  return end === -1 ? page : { plants: page.plants.slice(0, end), more: true }
+}
+
+/** What a delete needs. */
+interface Write {
   readonly account: string
   readonly id: bigint
 }
 
-interface Create extends Delete, KeptPlant {}
+interface Create extends Write, KeptPlant {}
 
-function keyOf({ id, account }: Delete): string {
+function keyOf({ id, account }: Write): string {
   return `${id} ${account}`
 }
 
-function inOrder(one: Delete, other: Delete): number {
+function inOrder(one: Write, other: Write): number {
   if (one.account !== other.account) return one.account < other.account ? -1 : 1
   return one.id < other.id ? -1 : 1
 }

@@ -7,6 +7,10 @@ import { tokenColumns } from '../tokens.ts'
 import type { Nodes } from './cluster/nodes.ts'
 import { statements } from './statements.ts'
 
+/** The functions that Citus has, as it knows them apart from others of the same names. */
+const createFunction = 'plants_create_batch(text, bigint, bigint, bigint[], text[], text[], text[])'
+const deleteFunction = 'plants_delete_batch(text, bigint, bigint, bigint[])'
+
 /**
  * Step n takes a database from version n to n + 1. Each statement may be repeated. A step that has
  * been released is never changed.
@@ -71,12 +75,11 @@ const steps: readonly {
   {
     tables: ['alter table batches add column if not exists accounts text[]'],
     distribution: [
-      // The rows are in the text of the statement, quoted (%L): Citus takes those of "unnest" in and
-      // hands them out again, and writes an array out for each element that is taken from it. Both
-      // are several times slower.
+      // The rows are in the text of the statement, quoted (%L). Citus collects the rows of "unnest"
+      // before it sends them on, and for each element that a statement takes from an array it writes
+      // out the whole array. Both are several times slower.
       batchFunction(
-        'plants_create_batch',
-        'ids bigint[], names text[], tags text[], idempotency_keys text[]',
+        'plants_create_batch (of_account text, begun_at_ms bigint, number bigint, ids bigint[], names text[], tags text[], idempotency_keys text[])',
         `for done_id in execute 'insert into plants (account, id, name, tag, idempotency_key) values '
     || (
       select string_agg(format('(%L, %s, %L, %L, %L)', of_account, id, name, tag, idempotency_key), ', ')
@@ -87,17 +90,16 @@ const steps: readonly {
     done_ids := done_ids || done_id;
   end loop;`,
       ),
-      distributedFunction('plants_create_batch'),
+      distributedFunction(createFunction),
       batchFunction(
-        'plants_delete_batch',
-        'ids bigint[]',
+        'plants_delete_batch (of_account text, begun_at_ms bigint, number bigint, ids bigint[])',
         `for done_id in
     delete from plants where account = of_account and id = any(ids) returning id
   loop
     done_ids := done_ids || done_id;
   end loop;`,
       ),
-      distributedFunction('plants_delete_batch'),
+      distributedFunction(deleteFunction),
     ],
   },
 ]
@@ -112,8 +114,8 @@ function distributed(table: string, call: string): string {
  * A function that does the writes of a batch, and keeps the row that says for which ids they were
  * done. Citus sends the call to the node of the account, so that both are done there.
  */
-function batchFunction(name: string, parameters: string, writes: string): string {
-  return `create or replace function ${name}(of_account text, begun_at_ms bigint, number bigint, ${parameters})
+function batchFunction(signature: string, writes: string): string {
+  return `create or replace function ${signature}
 returns bigint[] language plpgsql as $function$
 declare
   done_id bigint;
@@ -127,14 +129,16 @@ end
 $function$`
 }
 
-function distributedFunction(name: string): string {
-  return `select create_distributed_function('${name}'::regproc::regprocedure, 'of_account', colocate_with => 'plants')`
+function distributedFunction(signature: string): string {
+  return `select create_distributed_function('${signature}', 'of_account', colocate_with => 'plants')`
 }
 
-/** What a process has to know of a database. */
+/** What a process has to know of the engine. */
 export interface Engine {
-  /** Each account has its rows on one of several nodes, and statements are passed on to it: Citus. */
+  /** A node sends statements on to the nodes that hold the rows. */
   readonly relaysStatements: boolean
+  /** The functions for batches are there, as on Citus. */
+  readonly hasBatchFunctions: boolean
 }
 
 /** Rejects with Unusable if the schema is not of this version. */
@@ -150,12 +154,15 @@ export async function requireSchema(nodes: Nodes): Promise<Engine> {
   const [row] = await nodes.send(
     {
       name: '',
-      text: `select to_regproc('plants_create_batch') is not null as relays`,
+      text: `select version() as version, to_regprocedure('${createFunction}') is not null as functions`,
     },
     [],
     false,
   )
-  return { relaysStatements: row?.['relays'] === true }
+  const hasBatchFunctions = row?.['functions'] === true
+  // Such as "CockroachDB CCL v26.1" and "PostgreSQL 15.12-YB-2025.1".
+  const isPlain = /^PostgreSQL (?!.*-YB-)/.test(String(row?.['version']))
+  return { relaysStatements: hasBatchFunctions || !isPlain, hasBatchFunctions }
 }
 
 /**

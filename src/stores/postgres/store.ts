@@ -1,5 +1,5 @@
-// The store on the PostgreSQL protocol: plain statements, each on one account, tried until they are
-// done or too late. No truth is kept here, so that any number of processes may share a database.
+// The store on the PostgreSQL protocol: plain statements, tried until they are done or too late. No
+// truth is kept here, so that any number of processes may share a database.
 import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import type { StoreOptions } from '../location.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { DatabaseError } from 'pg'
 import type { Failure } from '../../../src/domain/failure.ts'
 import { Attempts } from '../../../src/stores/postgres/attempts.ts'
-import { Fault, unanswered, unsent } from '../../../src/stores/postgres/cluster/faults.ts'
+import { Fault, faultOf, unanswered, unsent } from '../../../src/stores/postgres/cluster/faults.ts'
 import type { Statement } from '../../../src/stores/postgres/statements.ts'
 import { ManualClock } from '../../support/clock.ts'
 
@@ -37,7 +37,13 @@ function attempts(
   const nodes = { send, isClosed: false }
   const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(random)
   return {
-    attempts: new Attempts(nodes, { relaysStatements }, operationMs, randomBytes, clock),
+    attempts: new Attempts(
+      nodes,
+      { relaysStatements, hasBatchFunctions: false },
+      operationMs,
+      randomBytes,
+      clock,
+    ),
     askedMs,
     sent,
   }
@@ -94,21 +100,36 @@ describe('a statement that fails', () => {
     expect(askedMs).toEqual([0])
   })
 
-  test('at its deadline is not tried again, but by a server that relayed it, which cannot know', async () => {
+  test.each(['57014', 'XX000'])(
+    'with %s is tried again only if its server relays statements, and so cannot know',
+    async (code) => {
+      const clock = new ManualClock()
+      const canceled = serverError(code)
+      const direct = attempts(clock, forEver(canceled))
+      expect(await outcomeOf(direct.attempts.write(statement, []), clock)).toEqual([
+        'store-unavailable',
+        canceled,
+      ])
+      expect(direct.askedMs).toHaveLength(1)
+      const relayed = attempts(clock, forEver(canceled), { relaysStatements: true })
+      expect(await outcomeOf(relayed.attempts.write(statement, []), clock)).toEqual([
+        'outcome-unknown',
+        canceled,
+      ])
+      expect(relayed.askedMs.length).toBeGreaterThan(1)
+    },
+  )
+
+  test('for good is tried again if an earlier attempt may have been done', async () => {
     const clock = new ManualClock()
-    const canceled = serverError('57014')
-    const direct = attempts(clock, forEver(canceled))
-    expect(await outcomeOf(direct.attempts.write(statement, []), clock)).toEqual([
-      'store-unavailable',
-      canceled,
-    ])
-    expect(direct.askedMs).toHaveLength(1)
-    const relayed = attempts(clock, forEver(canceled), { relaysStatements: true })
-    expect(await outcomeOf(relayed.attempts.write(statement, []), clock)).toEqual([
-      'outcome-unknown',
-      canceled,
-    ])
-    expect(relayed.askedMs.length).toBeGreaterThan(1)
+    const failures = [noAnswer, serverError('57014'), serverError('57014')].values()
+    const { attempts: tried, askedMs } = attempts(clock, failures)
+    expect(await outcomeOf(tried.write(statement, []), clock)).toEqual([])
+    expect(askedMs).toHaveLength(4)
+  })
+
+  test('at its deadline ends its connection, on which a relaying server still waits', () => {
+    expect(faultOf(serverError('57014')).connection).toBe('spent')
   })
 
   test.each([

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Failure } from '../../../src/domain/failure.ts'
 import { readStoreLocation, type StoreLocation } from '../../../src/stores/location.ts'
+import { openStore } from '../../../src/stores/open.ts'
 import { until } from '../../support/clock.ts'
 import { Load, nothingWrong } from '../../support/load.ts'
 import {
@@ -19,7 +21,7 @@ import {
   startTestService,
   type TestService,
 } from '../../support/service.ts'
-import { emptied, locationOf, prepare } from '../../support/stores.ts'
+import { emptied, locationOf, prepare, storeOptions } from '../../support/stores.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcpProxy.ts'
 
 const folder = folderMaker()
@@ -383,6 +385,20 @@ describe('a network that falls silent', () => {
       }),
     60_000,
   )
+
+  test('does not hold up the end of a store whose writes were given up', async () => {
+    const store = await openStore(at(`127.0.0.1:${proxy.port}`), storeOptions)
+    const plant = { id: 1n, name: 'x', tag: null, idempotencyKey: null }
+    await store.plants.create('a', plant)
+    proxy.freeze()
+    const refusal = await store.plants.delete('a', 1n).catch((failure: Failure) => failure.refusal)
+    expect(refusal).toBe('outcome-unknown')
+    const [, elapsedMs] = await timed(store.close())
+    // Its connection would be kept for a minute.
+    expect(elapsedMs).toBeLessThan(20_000)
+    proxy.thaw()
+    await emptied(server.url())
+  }, 60_000)
 
   test(
     'once, on every connection, holds up writes for as long as an answer may take, and no longer',

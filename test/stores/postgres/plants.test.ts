@@ -62,3 +62,29 @@ test('two writes of one plant never share a statement', () =>
     expect(outcomes.map((existing) => existing?.name)).toEqual([undefined, 'name 1', 'name 1'])
     expect(await batches()).toBe(3)
   }))
+
+test('processes that write the same plants do not lock each other out', async () => {
+  const server = await sharedPostgres()
+  const database = `order_${process.pid}`
+  const url = await server.createDatabase(database)
+  await prepare(url)
+  const stores = [
+    await openStore(locationOf(url), storeOptions),
+    await openStore(locationOf(url), storeOptions),
+  ]
+  const ids = Array.from({ length: 300 }, (_, n) => BigInt(n))
+  const orders = [ids, ids.toReversed()]
+  for (let round = 0; round < 5; round += 1)
+    for (const write of [
+      (store: Store, id: bigint) => store.plants.create('a', { ...plant, id, name: 'x' }),
+      (store: Store, id: bigint) => store.plants.delete('a', id),
+    ])
+      await Promise.all(
+        stores.flatMap((store, n) => orders[n]?.map(async (id) => void (await write(store, id)))),
+      )
+  for (const store of stores) await store.close()
+  const [{ deadlocks } = {}] = await server.sql(
+    `select deadlocks::int from pg_stat_database where datname = '${database}'`,
+  )
+  expect(deadlocks).toBe(0)
+})

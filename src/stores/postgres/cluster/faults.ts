@@ -63,7 +63,8 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
   '42P05': undoneSpent,
   '26000': undoneSpent,
   // query_canceled, by the deadline: a server that relays statements says so while it still waits
-  // for the node that it relayed this one to, and is not ready for another.
+  // for the node that it relayed this one to, and is not ready for another. Other servers are, but
+  // this is rare enough to treat all alike.
   '57014': { done: 'no', retry: false, connection: 'spent' },
   // read_only_sql_transaction: this node takes no writes any more.
   '25006': { done: 'no', retry: true, connection: 'lost' },
@@ -82,8 +83,8 @@ const bySqlState: Readonly<Record<string, Meaning>> = {
 }
 
 /**
- * What a server that relays statements may say although the node that it relayed one to has done
- * it, or will: query_canceled (by the deadline), internal_error (that node was lost).
+ * A server that relays statements says this of one that another node may have done, or may still
+ * do: query_canceled (by the deadline), internal_error (it has lost that node).
  */
 const unknownIfRelayed: readonly string[] = ['57014', 'XX000']
 
@@ -95,7 +96,7 @@ export function faultOf(error: unknown, relayed = false): Fault {
   if (error instanceof DatabaseError) {
     const code = error.code ?? ''
     meaning = bySqlState[code] ?? (code.startsWith('08') ? unknownRetry : undone)
-    if (relayed && unknownIfRelayed.includes(code)) meaning = unknownSpent
+    if (relayed && unknownIfRelayed.includes(code)) meaning = unknownRetry
   }
   return new Fault((error as Error).message, meaning, error)
 }
