@@ -5,13 +5,14 @@ import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
+import { backup } from './backups.ts'
 import { type Command, helpFor, overview, quotedForShell } from './help.ts'
 import { nearest } from './nearest.ts'
 import { serve } from './serve.ts'
 import { type Parsed, quoted, readSettings, type SettingName, UsageProblems } from './settings.ts'
 import { copy, migrate } from './stores.ts'
 import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
-import type { World } from './world.ts'
+import { Interrupted, type World } from './world.ts'
 
 const commands: readonly Command[] = [
   command({
@@ -36,6 +37,13 @@ const commands: readonly Command[] = [
     settings: ['from', 'to'],
     required: ['from', 'to'],
     run: copy,
+  }),
+  command({
+    name: 'backup',
+    summary: 'Copy an embedded store to a new file, while it is in use.',
+    positionals: ['FILE'],
+    settings: ['store'],
+    run: backup,
   }),
   command({
     name: 'token issue',
@@ -93,6 +101,10 @@ export async function run(args: readonly string[], world: World): Promise<number
         world.tell(`plants: ${withoutPasswords(withoutTokens(problem))}`)
       tellHelp(name, world)
       return usageExitCode
+    }
+    if (error instanceof Interrupted) {
+      world.tell(error.message)
+      return error.exitCode
     }
     const expected = error instanceof Refused
     world.tell(

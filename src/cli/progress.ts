@@ -1,6 +1,27 @@
 // Shows the progress of long work: a bar on a terminal, a plain line now and then elsewhere.
 import type { World } from './world.ts'
 
+/**
+ * Shows the phases of a piece of work, one after another. `total` is how many parts a phase has, or
+ * undefined if nobody knows.
+ */
+export function showPhases(world: Parameters<typeof startProgress>[0]): {
+  readonly add: (phase: string, parts: number, total: number | undefined) => void
+  readonly end: () => void
+} {
+  let shown: ({ readonly phase: string } & ReturnType<typeof startProgress>) | undefined
+  return {
+    add: (phase, parts, total) => {
+      if (shown?.phase !== phase) {
+        shown?.end()
+        shown = { phase, ...startProgress(world, phase, total) }
+      }
+      shown.add(parts)
+    },
+    end: () => shown?.end(),
+  }
+}
+
 /** `total` is how many parts there are, or undefined if nobody knows. */
 export function startProgress(
   world: Pick<World, 'errorIsTerminal' | 'draw' | 'tell' | 'clock'>,

@@ -5,9 +5,9 @@ import { Refused } from '../refused.ts'
 import { type Copied, copyStore } from '../stores/copy.ts'
 import { describeStore, type StoreLocation } from '../stores/location.ts'
 import { forOperator, migrateStore, openStore } from '../stores/open.ts'
-import { startProgress } from './progress.ts'
+import { showPhases } from './progress.ts'
 import { type Parsed, UsageProblems } from './settings.ts'
-import { quietly, type World } from './world.ts'
+import { Interrupted, quietly, untilStopped, type World } from './world.ts'
 
 export async function migrate(
   { values }: Parsed<'store' | 'print'>,
@@ -41,17 +41,9 @@ export async function copy(
   const source = await openStore(from, { ...options, use: 'existing', ifMissing: 'check --from' })
   try {
     const target = await openStore(to, { ...options, use: 'create' })
-    const interruption = new AbortController()
-    let exitCode = 1
-    world.onStopRequest((signal) => {
-      // 128 and the number of the signal, as in shells.
-      exitCode = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }[signal]
-      if (interruption.signal.aborted) world.exit(exitCode)
-      interruption.abort(new Refused('Interrupted.'))
-    })
     try {
       const stores = [forOperator(source, from), forOperator(target, to)] as const
-      const done = await copyShowing(...stores, interruption.signal, world)
+      const done = await copyShowing(...stores, untilStopped(world), world)
       const copied = `${counted(done.plants, 'plant')} of ${counted(done.accounts, 'account')}, and ${counted(done.tokens, 'token')}`
       world.print(
         `${describeStore(to)} holds all of ${describeStore(from)}: ${copied}. Counts and checksums agree.`,
@@ -59,11 +51,9 @@ export async function copy(
       return 0
     } catch (error) {
       // Only what a store refuses has a cause. To repeat a copy that found a difference is no use.
-      const isInterrupted = error === interruption.signal.reason
-      if (!(error instanceof Refused && (isInterrupted || error.cause !== undefined))) throw error
-      world.tell(isInterrupted ? error.message : `plants: ${error.message}`)
-      world.tell('What was copied is kept; run the same command again to go on.')
-      return isInterrupted ? exitCode : 1
+      if (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
+        error.message += '\nWhat was copied is kept; run the same command again to go on.'
+      throw error
     } finally {
       await target.close()
     }
@@ -87,23 +77,17 @@ async function copyShowing(
   world: World,
 ): Promise<Copied> {
   const total = await source.kept.countPlants()
-  let shown: ({ readonly phase: string } & ReturnType<typeof startProgress>) | undefined
+  const shown = showPhases(world)
   try {
     return await copyStore(source, target, {
-      progress: (phase, count) => {
-        if (shown?.phase !== phase) {
-          shown?.end()
-          shown = { phase, ...startProgress(world, phase, phase === 'tokens' ? undefined : total) }
-        }
-        shown.add(count)
-      },
+      progress: (phase, count) => shown.add(phase, count, phase === 'tokens' ? undefined : total),
       signal,
     })
   } finally {
-    shown?.end()
+    shown.end()
   }
 }
 
-function counted(count: number, noun: string): string {
+export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,5 +1,6 @@
 // The process as a command sees it. main.ts hands the real one in; tests may hand in another.
 import type { Clock } from '../clock.ts'
+import { Refused } from '../refused.ts'
 
 export interface World {
   /** The absolute path of bin/plants, for commands to paste. */
@@ -29,4 +30,29 @@ export function quietly({ clock, randomBytes }: World): {
   readonly warn: () => void
 } {
   return { clock, randomBytes, note: () => {}, warn: () => {} }
+}
+
+/** A request to stop ended a command before its work was done. */
+export class Interrupted extends Refused {
+  /** 128 and the number of the signal, as in shells. */
+  readonly exitCode: number
+
+  constructor(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') {
+    super('Interrupted.')
+    this.exitCode = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }[signal]
+  }
+}
+
+/**
+ * Aborts with Interrupted at the first request to stop, so that a command can end in order. A second
+ * request ends the process.
+ */
+export function untilStopped({ onStopRequest, exit }: World): AbortSignal {
+  const interruption = new AbortController()
+  onStopRequest((signal) => {
+    const interrupted = new Interrupted(signal)
+    if (interruption.signal.aborted) exit(interrupted.exitCode)
+    interruption.abort(interrupted)
+  })
+  return interruption.signal
 }

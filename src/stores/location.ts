@@ -9,6 +9,7 @@ import {
 } from './postgres/location.ts'
 import { readSqliteLocation, type SqliteLocation } from './sqlite/location.ts'
 
+export type { SqliteLocation } from './sqlite/location.ts'
 export type StoreLocation = SqliteLocation | PostgresLocation
 
 /** `environment` may complete a URL, as PGPASSWORD does. */

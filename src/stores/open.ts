@@ -9,6 +9,8 @@ import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
 import { sqliteRefusal } from './sqlite/refusal.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
+export { backupSqliteStore } from './sqlite/backup.ts'
+
 /** Rejects with Refused if the store cannot be used. */
 export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {
   return location.scheme === 'sqlite'

@@ -6,14 +6,12 @@ import { join } from 'node:path'
 import { startProgress } from '../../src/cli/progress.ts'
 import { issueToken } from '../../src/domain/access.ts'
 import type { KeptPlant } from '../../src/domain/plant.ts'
-import type { Store } from '../../src/domain/store.ts'
 import { scopes } from '../../src/domain/token.ts'
-import { openStore } from '../../src/stores/open.ts'
 import { ManualClock, until } from '../support/clock.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { run, start } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
-import { locationOf, prepare, storeOptions } from '../support/stores.ts'
+import { fill, plant, prepare, withStore } from '../support/stores.ts'
 
 const folder = folderMaker()
 const idMin = -(2n ** 63n)
@@ -29,31 +27,6 @@ async function newDatabase(): Promise<string> {
 
 const newFile = (): string => `sqlite:${join(folder(), 'plants.db')}`
 
-async function withStore<Value>(
-  url: string,
-  use: (store: Store) => Promise<Value>,
-): Promise<Value> {
-  const store = await openStore(locationOf(url), { ...storeOptions, use: 'create' })
-  try {
-    return await use(store)
-  } finally {
-    await store.close()
-  }
-}
-
-/** Issues a token for an account and creates its plants; resolves to the token. */
-function fill(url: string, account: string, plants: readonly KeptPlant[]): Promise<string> {
-  return withStore(url, async (store) => {
-    const request = { account, label: 'ä "x"', scopes, lifetimeMs: 3_600_000 }
-    const { plain } = await issueToken(store.tokens, request, Date.now(), randomBytes)
-    for (let begun = 0; begun < plants.length; begun += 1000)
-      await Promise.all(
-        plants.slice(begun, begun + 1000).map((plant) => store.plants.create(account, plant)),
-      )
-    return plain.reveal()
-  })
-}
-
 /** All that a store keeps of these accounts. */
 function contentOf(url: string, accounts: readonly string[]): Promise<unknown> {
   return withStore(url, async (store) => ({
@@ -67,10 +40,6 @@ function contentOf(url: string, accounts: readonly string[]): Promise<unknown> {
       ),
     ),
   }))
-}
-
-function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
-  return { id: BigInt(id), name: `plant ${id}`, tag: null, idempotencyKey: null, ...parts }
 }
 
 function copy(from: string, to: string): ReturnType<typeof run> {

@@ -1,9 +1,11 @@
 // What real servers need of the operating system: free ports, a user that is not root, an end for a
-// process with all its children, and waiting with a bound.
+// process with all its children, a disk that can be filled, and waiting with a bound.
 
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { until } from './clock.ts'
 
 export const host = '127.0.0.1'
@@ -96,5 +98,19 @@ function statusLine(processId: string): string {
     return readFileSync(`/proc/${processId}/stat`, 'utf8').replace(/\(.*\)/s, '')
   } catch {
     return ''
+  }
+}
+
+/** Filling a disk takes one that is small, and mounting one takes root. */
+export function mayMount(): boolean {
+  const trial = mkdtempSync(join(tmpdir(), 'plants-test-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', trial], { stdio: 'ignore' })
+    execFileSync('umount', [trial])
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(trial, { recursive: true })
   }
 }

@@ -4,7 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
+import { issueToken } from '../../src/domain/access.ts'
+import type { KeptPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
+import { scopes } from '../../src/domain/token.ts'
 import { Mistake } from '../../src/refused.ts'
 import {
   readStoreLocation,
@@ -94,4 +97,34 @@ export const storeOptions = {
 /** Opens the store in a file, which is made if there is none. */
 export function openFile(path: string, options: Partial<StoreOptions> = {}): Promise<Store> {
   return openStore({ scheme: 'sqlite', path }, { ...storeOptions, use: 'create', ...options })
+}
+
+/** Does something with a store, which is made if it is a file that is not there. */
+export async function withStore<Value>(
+  url: string,
+  use: (store: Store) => Promise<Value>,
+): Promise<Value> {
+  const store = await openStore(locationOf(url), { ...storeOptions, use: 'create' })
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Issues a token for an account and creates its plants; resolves to the token. */
+export function fill(url: string, account: string, plants: readonly KeptPlant[]): Promise<string> {
+  return withStore(url, async (store) => {
+    const request = { account, label: 'ä "x"', scopes, lifetimeMs: 3_600_000 }
+    const { plain } = await issueToken(store.tokens, request, Date.now(), randomBytes)
+    for (let begun = 0; begun < plants.length; begun += 1000)
+      await Promise.all(
+        plants.slice(begun, begun + 1000).map((plant) => store.plants.create(account, plant)),
+      )
+    return plain.reveal()
+  })
+}
+
+export function plant(id: number | bigint, parts: Partial<KeptPlant> = {}): KeptPlant {
+  return { id: BigInt(id), name: `plant ${id}`, tag: null, idempotencyKey: null, ...parts }
 }

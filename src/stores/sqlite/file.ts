@@ -5,7 +5,9 @@ import {
   closeSync,
   constants,
   existsSync,
+  fsyncSync,
   linkSync,
+  lstatSync,
   mkdtempSync,
   openSync,
   readlinkSync,
@@ -23,20 +25,12 @@ import { migrate } from './schema.ts'
 /** Makes the file if there is none; rejects with Unusable if this user cannot use it. */
 export async function prepareFile(
   name: string,
-  { use, clock, note, ifMissing }: StoreOptions,
+  { use, clock, note, ifMissing }: Pick<StoreOptions, 'use' | 'clock' | 'note' | 'ifMissing'>,
 ): Promise<void> {
-  // Where symbolic links lead to, be a file there or not: SQLite keeps the log beside that one.
-  let path = name
-  try {
-    // Linux follows 40 links and gives up.
-    for (let links = 0; links < 40; links += 1)
-      path = resolve(realpathSync(dirname(path)), readlinkSync(path))
-  } catch {}
-  /** What SQLite keeps beside a file while it is in use, and after a crash. */
-  const besides = (file: string): string[] => [...logNames(file), `${file}-journal`]
+  const path = followLinks(name)
   // They are looked for before the file itself, because another process may be making the store
   // just now.
-  const remains = besides(path).filter((file) => existsSync(file))
+  const remains = remainsOf(path)
   if (existsSync(path)) {
     const found = statSync(path)
     if (found.isDirectory())
@@ -47,14 +41,55 @@ export async function prepareFile(
     const file = realpathSync(path)
     for (const needed of [file, ...besides(file), dirname(file)]) requireRights(needed)
   } else if (remains.length > 0) {
-    throw new Unusable(
-      `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
-    )
+    throw withoutFile(remains)
   } else if (use === 'create') {
     if (await makeFile(path, clock)) note(`made a new store: ${path}`)
   } else {
     throw new Unusable(`there is no such file${ifMissing === undefined ? '' : `; ${ifMissing}`}`)
   }
+}
+
+/** What SQLite keeps beside a file while it is in use, and after a crash. */
+function besides(file: string): readonly string[] {
+  return [...logNames(file), `${file}-journal`]
+}
+
+function remainsOf(path: string): readonly string[] {
+  return besides(path).filter((file) => existsSync(file))
+}
+
+function withoutFile(remains: readonly string[]): Unusable {
+  return new Unusable(
+    `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
+  )
+}
+
+/** Throws if anything has this name, or if the log of a file of this name was left. */
+export function requireAbsent(path: string): void {
+  const remains = remainsOf(path)
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isFile() && isInUse(path))
+    throw new Unusable(
+      'it is there already, and a process has it open; stop that process and move the file away, or name another one',
+    )
+  if (found !== undefined)
+    throw new Unusable(
+      'it is there already, and nothing is ever overwritten; move it away, or name another file',
+    )
+  if (remains.length > 0) throw withoutFile(remains)
+}
+
+/**
+ * Where symbolic links lead to, be a file there or not: SQLite keeps the log beside that one.
+ */
+export function followLinks(name: string): string {
+  let path = name
+  try {
+    // Linux follows 40 links and gives up.
+    for (let links = 0; links < 40; links += 1)
+      path = resolve(realpathSync(dirname(path)), readlinkSync(path))
+  } catch {}
+  return path
 }
 
 /** Throws if a file or folder is there and this user may not read and write it. */
@@ -73,11 +108,42 @@ function requireRights(path: string): void {
 }
 
 /**
- * Makes an empty store, readable by its owner alone; SQLite gives its log the same mode. The store
- * is made in a folder of its own and gets its name once it is whole: a start that fails leaves no
- * store behind, and if several race, they agree on one. Resolves to whether it is this one's.
+ * Makes an empty store. If several starts race, they agree on one. Resolves to whether it is this
+ * one's.
  */
 async function makeFile(path: string, clock: Clock): Promise<boolean> {
+  try {
+    await makeWhole(path, async (made) => {
+      const database = await connect(made, clock)
+      try {
+        migrate(database)
+        database.exec('pragma wal_checkpoint(truncate)')
+      } finally {
+        database.close()
+      }
+    })
+    return true
+  } catch (error) {
+    if (!(error instanceof Unnamed)) throw error
+    // Another was faster, or the file system knows no hard links: then an empty file will do.
+    const isNew = !existsSync(path)
+    closeSync(openSync(path, 'a', 0o600))
+    return isNew
+  }
+}
+
+/** A file is whole, but could not get its name. */
+class Unnamed extends Unusable {}
+
+/**
+ * Makes a file, readable by its owner alone; SQLite gives its log the same mode. It is filled in a
+ * folder of its own and gets its name once it is whole and on the disk, so that work that fails
+ * leaves nothing behind. Resolves to what `fill` does, or rejects as it does, or with Unnamed.
+ */
+export async function makeWhole<Value>(
+  path: string,
+  fill: (made: string) => Promise<Value>,
+): Promise<Value> {
   requireRights(dirname(path))
   let folder: string
   try {
@@ -90,24 +156,32 @@ async function makeFile(path: string, clock: Clock): Promise<boolean> {
   try {
     const made = join(folder, basename(path))
     closeSync(openSync(made, 'a', 0o600))
-    const database = await connect(made, clock)
-    try {
-      migrate(database)
-      database.exec('pragma wal_checkpoint(truncate)')
-    } finally {
-      database.close()
-    }
+    const value = await fill(made)
+    sync(made)
     try {
       linkSync(made, path)
-      return true
-    } catch {
-      // Another was faster, or the file system knows no hard links: then an empty file will do.
-      const isNew = !existsSync(path)
-      closeSync(openSync(path, 'a', 0o600))
-      return isNew
+    } catch (error) {
+      const { code } = error as { code?: string }
+      throw new Unnamed(
+        code === 'EEXIST'
+          ? 'another process has just made it'
+          : `its file system knows no hard links (${code}); name a file on another one`,
+      )
     }
+    sync(dirname(path))
+    return value
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Waits until a file, or the names in a folder, are on the disk. */
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -4,8 +4,12 @@ import { dirname, resolve } from 'node:path'
 import { storeRefused, Unusable } from '../failures.ts'
 import type { SqliteLocation } from './location.ts'
 
-/** The sentence for an error of the file or of the driver. */
-export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Error {
+/** The sentence for an error of the file or of the driver; `undone` as in `storeRefused`. */
+export function sqliteRefusal(
+  { path }: Pick<SqliteLocation, 'path'>,
+  error: unknown,
+  undone?: string,
+): Error {
   const { errcode = 0, code = '' } = error as { errcode?: number; code?: string }
   const primary = errcode & 0xff
   const reason =
@@ -17,7 +21,7 @@ export function sqliteRefusal({ path }: SqliteLocation, error: unknown): Error {
   // As much of a name that is too long as tells which one it is.
   const end = [...path].slice(-40).join('')
   const name = code === 'ENAMETOOLONG' && end !== path ? `…${end}` : path
-  return storeRefused(name, reason, error)
+  return storeRefused(name, reason, error, undone)
 }
 
 /**

@@ -38,6 +38,7 @@ export const statements = {
   listTokens: `select ${tokenColumns} from tokens where account = ifnull(?, account) order by created_at_ms, id`,
   anyToken: 'select 1 from tokens limit 1',
   revokeToken: 'update tokens set revoked_at_ms = coalesce(revoked_at_ms, ?) where id = ?',
+  countTokens: 'select count(*) as tokens from tokens',
   noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
   keptTokens: `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${integer}`,
 

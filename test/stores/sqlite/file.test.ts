@@ -21,6 +21,7 @@ import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
 import { ManualClock } from '../../support/clock.ts'
+import { mayMount } from '../../support/operatingSystem.ts'
 import { temporaryFolder } from '../../support/service.ts'
 import { openFile } from '../../support/stores.ts'
 
@@ -553,18 +554,4 @@ async function asNobody(path: string): Promise<string> {
     process.exit()`
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script, path])
   return stdout.toString().trim()
-}
-
-/** Filling a disk takes one that is small, and mounting one takes root. */
-function mayMount(): boolean {
-  const trial = temporaryFolder()
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', trial], { stdio: 'ignore' })
-    execFileSync('umount', [trial])
-    return true
-  } catch {
-    return false
-  } finally {
-    rmSync(trial, { recursive: true })
-  }
 }

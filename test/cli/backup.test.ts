@@ -1,0 +1,186 @@
+// `plants backup`: what a copy holds that was made beside a busy server, what is left if one is
+// interrupted, and what is refused.
+import { describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../support/clock.ts'
+import { mayMount } from '../support/operatingSystem.ts'
+import { makeStore, run, serve, start, tokenFor } from '../support/process.ts'
+import { folderMaker } from '../support/service.ts'
+import { fill, plant, withStore } from '../support/stores.ts'
+
+const newFolder = folderMaker()
+
+/** A folder with a store, plants.db, of so many plants of the account "a". */
+async function folderWith(plants: number, length = 2500): Promise<string> {
+  const folder = newFolder()
+  await fill(
+    `sqlite:${folder}/plants.db`,
+    'a',
+    Array.from({ length: plants }, (_, id) => plant(id, { name: 'n'.repeat(length) })),
+  )
+  return folder
+}
+
+function idsOf(path: string, account: string): Promise<readonly bigint[]> {
+  return withStore(`sqlite:${path}`, async (store) => {
+    const { plants } = await store.kept.plants(account, { limit: 1e6, textMax: 1e9 })
+    return plants.map(({ id }) => id)
+  })
+}
+
+/** Creates plants with rising ids from several clients until it is stopped. */
+function writing(
+  url: string,
+  token: string,
+): { acknowledged: bigint[]; stop: () => Promise<void> } {
+  const acknowledged: bigint[] = []
+  let next = 0n
+  let stopped = false
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  const client = async (): Promise<void> => {
+    while (!stopped) {
+      const id = next
+      next += 1n
+      const body = `{"id":${id},"name":"${'n'.repeat(Number(id % 1000n))}"}`
+      const { status } = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+      expect(status).toBe(200)
+      acknowledged.push(id)
+    }
+  }
+  const clients = Promise.all(Array.from({ length: 8 }, client))
+  return {
+    acknowledged,
+    stop: async () => {
+      stopped = true
+      await clients
+    },
+  }
+}
+
+describe('plants backup', () => {
+  test('copies a store while a server writes to it: all that was acknowledged before is in it, and writes go on', async () => {
+    const folder = await folderWith(20_000)
+    const token = await tokenFor('b', folder)
+    const server = serve(folder)
+    const { acknowledged, stop } = writing(await server.url, token)
+    await until('some are acknowledged', () => acknowledged.length > 300)
+    const before = [...acknowledged]
+    const { code, out } = await run(['backup', 'copy.db'], folder)
+    const after = acknowledged.length
+    expect(code).toBe(0)
+    expect(after).toBeGreaterThan(before.length)
+    const { size, mode } = statSync(join(folder, 'copy.db'))
+    expect(mode & 0o777).toBe(0o600)
+    const [, plants] =
+      /^\S+\/copy\.db is a backup of sqlite:\S+\/plants\.db: (\d+) plants and 2 tokens in (\d+) bytes\.\n$/.exec(
+        out,
+      ) ?? []
+    expect(out).toContain(` ${size} bytes`)
+    const held = new Set(await idsOf(join(folder, 'copy.db'), 'b'))
+    expect(before.filter((id) => !held.has(id))).toEqual([])
+    expect(Number(plants)).toBe(20_000 + held.size)
+    await stop()
+    server.process.kill('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  }, 60_000)
+
+  test.each([
+    ['SIGKILL', null],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
+    'that %s interrupts leaves the store alone and no half file',
+    async (signal, exitCode) => {
+      const folder = await folderWith(40_000)
+      const backup = start(['backup', 'copy.db'], folder)
+      const making = (): string[] => readdirSync(folder).filter((name) => /^copy\.db/.test(name))
+      await until('the copy is being made', () => making().length > 0)
+      backup.process.kill(signal)
+      const { code, out, err } = await backup.finished
+      expect([code, out]).toEqual([exitCode, ''])
+      expect(err.includes('Interrupted.')).toBe(signal !== 'SIGKILL')
+      // A process that is killed cannot clean up.
+      expect(making().length).toBe(signal === 'SIGKILL' ? 1 : 0)
+      expect(making()).not.toContain('copy.db')
+      expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+      expect(await idsOf(join(folder, 'copy.db'), 'a')).toHaveLength(40_000)
+    },
+    60_000,
+  )
+
+  test('holds all of the store in one file that may stand where nothing can be written', async () => {
+    const folder = await folderWith(100, 100)
+    expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+    // SQLite makes a log beside a file that says that it has one.
+    expect([...readFileSync(join(folder, 'copy.db')).subarray(18, 20)]).toEqual([1, 1])
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', 'plants.db'])
+  })
+
+  test('shows its progress', async () => {
+    const folder = await folderWith(1000)
+    const { err } = await run(['backup', 'copy.db'], folder)
+    expect(err).toMatch(/^pages: 100 %, (\d+) of \1, \d+\/s\n$/)
+  })
+
+  test.skipIf(!mayMount())('on a full disk says so and leaves nothing', async () => {
+    const folder = await folderWith(1000)
+    const disk = join(folder, 'disk')
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
+    try {
+      const { code, out, err } = await run(['backup', 'disk/copy.db'], folder)
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toEndWith(
+        `plants: The store ${disk}/copy.db cannot be made from ${folder}/plants.db: the disk is full.\n`,
+      )
+      expect(readdirSync(disk)).toEqual([])
+    } finally {
+      execFileSync('umount', [disk])
+    }
+  })
+
+  test('refuses with a sentence what it cannot do, and overwrites nothing', async () => {
+    const folder = newFolder()
+    await makeStore(folder)
+    writeFileSync(join(folder, 'taken'), 'taken')
+    symlinkSync('nowhere', join(folder, 'link'))
+    writeFileSync(join(folder, 'gone-wal'), '')
+    mkdirSync(join(folder, 'folder'))
+    const isThere =
+      'it is there already, and nothing is ever overwritten; move it away, or name another file.'
+    for (const [args, code, sentence] of [
+      [['taken'], 1, `${folder}/taken cannot be made from ${folder}/plants.db: ${isThere}`],
+      [['link'], 1, isThere],
+      [['folder'], 1, isThere],
+      [['plants.db'], 1, isThere],
+      [['gone'], 1, 'the file is missing, but its log (gone-wal) is there'],
+      [['none/copy.db'], 1, 'its folder does not exist; make it first.'],
+      [['copy.db', '--store', 'sqlite:no.db'], 1, 'no.db cannot be used: there is no such file'],
+      [[], 2, 'FILE is missing.'],
+      [['folder/'], 2, 'FILE must be sqlite:FILE, such as sqlite:folder/plants.db.'],
+      [['postgres://h/d'], 2, 'FILE must be '],
+      [
+        ['copy.db', '--store', 'postgres://u:secret@h/d'],
+        2,
+        '--store must be sqlite:FILE, not postgres://u@h:5432/d: a database is backed up by its own programs',
+      ],
+    ] as const) {
+      const refused = await run(['backup', ...args], folder)
+      expect([refused.code, refused.out]).toEqual([code, ''])
+      expect(refused.err).toContain(sentence)
+      expect(refused.err).not.toContain('secret')
+    }
+    expect(readFileSync(join(folder, 'taken'), 'utf8')).toBe('taken')
+    expect(readdirSync(folder).sort()).toEqual(['folder', 'gone-wal', 'link', 'plants.db', 'taken'])
+    const server = serve(folder)
+    await server.url
+    expect((await run(['backup', 'plants.db'], folder)).err).toContain(
+      'it is there already, and a process has it open; stop that process',
+    )
+    server.process.kill('SIGTERM')
+    await server.finished
+  }, 60_000)
+})
