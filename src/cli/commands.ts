@@ -5,7 +5,7 @@ import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
-import { backup } from './backups.ts'
+import { backup, verify } from './backups.ts'
 import { type Command, helpFor, overview, quotedForShell } from './help.ts'
 import { nearest } from './nearest.ts'
 import { serve } from './serve.ts'
@@ -44,6 +44,13 @@ const commands: readonly Command[] = [
     positionals: ['FILE'],
     settings: ['store'],
     run: backup,
+  }),
+  command({
+    name: 'verify',
+    summary: 'Read all of a store or a backup and tell whether it is whole, with a checksum.',
+    positionals: ['FILE|URL'],
+    settings: [],
+    run: verify,
   }),
   command({
     name: 'token issue',

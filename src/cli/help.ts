@@ -33,7 +33,8 @@ export function helpFor(command: Command): string {
     const { help, variable } = settings[name]
     return `  ${flagOf(name).padEnd(width)}  ${help}${variable === undefined ? '' : ` [${variable}]`}`
   })
-  return [`Usage: plants ${usage(command)}`, '', command.summary, '', ...lines].join('\n')
+  const flags = lines.length === 0 ? [] : ['', ...lines]
+  return [`Usage: plants ${usage(command)}`, '', command.summary, ...flags].join('\n')
 }
 
 /** A command on a store that works when it is pasted into a shell in any folder. */

@@ -1,18 +1,12 @@
 // Copying all plants and tokens from one store to another: what is there already is compared and
 // never overwritten, so that a copy that was interrupted goes on if it is begun again.
-import { createHash } from 'node:crypto'
-import { type KeptPlant, plantTexts } from '../domain/plant.ts'
-import type { PlantPage, PlantRange, Store } from '../domain/store.ts'
-import type { KeptToken, TokenHash } from '../domain/token.ts'
+import type { KeptPlant } from '../domain/plant.ts'
+import type { Store } from '../domain/store.ts'
+import type { TokenHash } from '../domain/token.ts'
 import { Refused } from '../refused.ts'
+import { hex, pages, summaryOfAccount, textOfPlant, textOfToken, tokensAtOnce } from './summary.ts'
 
-/**
- * What a copy holds in memory at once, beside the names of the accounts. The text is that of the
- * plants of one account, in UTF-16 code units.
- */
-const plantsAtOnce = 1000
-const textAtOnce = 1024 * 1024
-const tokensAtOnce = 1000
+/** Of each of so many accounts a copy holds a page of plants in memory. */
 const accountsAtOnce = 8
 
 export interface CopyOptions {
@@ -38,8 +32,11 @@ export async function copyStore(from: Store, to: Store, options: CopyOptions): P
   let plants = 0
   await forEach(accounts, async (account) => {
     const [source, target] = await Promise.all([
-      summaryOf(from, account, options),
-      summaryOf(to, account),
+      summaryOfAccount(from.kept, account, {
+        progress: (count) => options.progress('verifying', count),
+        signal: options.signal,
+      }),
+      summaryOfAccount(to.kept, account),
     ])
     if (source.plants !== target.plants || source.checksum !== target.checksum)
       throw new Refused(
@@ -91,23 +88,6 @@ async function copyTokens(
   }
 }
 
-function hex(hash: TokenHash): string {
-  return Buffer.from(hash).toString('hex')
-}
-
-/** All of a token but its last use, which may have moved on. */
-function textOfToken({
-  id,
-  account,
-  label,
-  scopes,
-  createdAtMs,
-  expiresAtMs,
-  revokedAtMs,
-}: KeptToken): string {
-  return JSON.stringify([id, account, label, scopes, createdAtMs, expiresAtMs, revokedAtMs])
-}
-
 async function copyAccount(
   from: Store,
   to: Store,
@@ -116,12 +96,12 @@ async function copyAccount(
 ): Promise<void> {
   let after: bigint | undefined
   signal.throwIfAborted()
-  for await (const plants of pages(from, account)) {
+  for await (const plants of pages(from.kept, account)) {
     signal.throwIfAborted()
     const upTo = plants.at(-1)?.id
     // What the other store holds of this range must be among these, and just so.
     const missing = new Map(plants.map((plant) => [plant.id, plant]))
-    for await (const present of pages(to, account, { after, upTo }))
+    for await (const present of pages(to.kept, account, { after, upTo }))
       for (const plant of present) {
         const wanted = missing.get(plant.id)
         if (wanted === undefined) throw notInSource(account, plant.id)
@@ -151,49 +131,6 @@ function requireSame(account: string, one: KeptPlant, other: KeptPlant): void {
   throw new Refused(
     `Plant ${one.id} of the account ${JSON.stringify(account)} differs between the two stores; it was not changed, and what was copied is kept. Copy into a store without plants of this account, and stop all writers first.`,
   )
-}
-
-/** How many plants an account has, and the SHA-256 over all of them in the order of their ids. */
-async function summaryOf(
-  store: Store,
-  account: string,
-  options?: CopyOptions,
-): Promise<{ plants: number; checksum: string }> {
-  const hash = createHash('sha256')
-  let count = 0
-  for await (const plants of pages(store, account)) {
-    options?.signal.throwIfAborted()
-    hash.update(plants.map(textOfPlant).join('\n'))
-    hash.update('\n')
-    count += plants.length
-    options?.progress('verifying', plants.length)
-  }
-  return { plants: count, checksum: hash.digest('hex') }
-}
-
-function textOfPlant(plant: KeptPlant): string {
-  const texts = plantTexts.map((member) => plant[member])
-  return JSON.stringify([String(plant.id), ...texts, plant.idempotencyKey])
-}
-
-/** The plants of an account in ascending order of id. */
-async function* pages(
-  store: Store,
-  account: string,
-  { after: start, upTo }: Pick<PlantRange, 'after' | 'upTo'> = {},
-): AsyncGenerator<readonly KeptPlant[]> {
-  let after = start
-  for (;;) {
-    const page: PlantPage<KeptPlant> = await store.kept.plants(account, {
-      after,
-      upTo,
-      limit: plantsAtOnce,
-      textMax: textAtOnce,
-    })
-    if (page.plants.length > 0) yield page.plants
-    if (!page.more) return
-    after = page.plants.at(-1)?.id
-  }
 }
 
 /** Does the work for each item, a few at a time; if one fails, no further one is begun. */

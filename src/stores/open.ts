@@ -8,6 +8,8 @@ import { postgresRefusal } from './postgres/refusal.ts'
 import { migratePostgresStore, openPostgresStore } from './postgres/store.ts'
 import { sqliteRefusal } from './sqlite/refusal.ts'
 import { openSqliteStore } from './sqlite/store.ts'
+import { verifySqliteStore } from './sqlite/verify.ts'
+import { type Summary, type SummaryOptions, summaryOf } from './summary.ts'
 
 export { backupSqliteStore } from './sqlite/backup.ts'
 
@@ -16,6 +18,27 @@ export function openStore(location: StoreLocation, options: StoreOptions): Promi
   return location.scheme === 'sqlite'
     ? openSqliteStore(location, options)
     : openPostgresStore(location, options)
+}
+
+/**
+ * Reads all of a store and changes nothing. An embedded one is read as it is at one moment. Rejects
+ * with Refused if it is damaged.
+ */
+export async function verifyStore(
+  location: StoreLocation,
+  options: SummaryOptions & Pick<StoreOptions, 'clock' | 'randomBytes' | 'note' | 'warn'>,
+): Promise<Summary> {
+  if (location.scheme === 'sqlite') return await verifySqliteStore(location, options)
+  const store = await openPostgresStore(location, {
+    ...options,
+    use: 'existing',
+    patience: 'of a command',
+  })
+  try {
+    return await summaryOf(forOperator(store, location).kept, options)
+  } finally {
+    await store.close()
+  }
 }
 
 /**

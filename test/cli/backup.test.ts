@@ -1,14 +1,25 @@
-// `plants backup`: what a copy holds that was made beside a busy server, what is left if one is
-// interrupted, and what is refused.
+// `plants backup` and `verify`: what a copy holds that was made beside a busy server, what is left if one is
+// interrupted, what is found damaged, and what is refused.
 import { describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { until } from '../support/clock.ts'
 import { mayMount } from '../support/operatingSystem.ts'
+import { sharedPostgres } from '../support/postgres.ts'
 import { makeStore, run, serve, start, tokenFor } from '../support/process.ts'
 import { folderMaker } from '../support/service.ts'
-import { fill, plant, withStore } from '../support/stores.ts'
+import { fill, plant, prepare, withStore } from '../support/stores.ts'
 
 const newFolder = folderMaker()
 
@@ -160,7 +171,7 @@ describe('plants backup', () => {
       [['none/copy.db'], 1, 'its folder does not exist; make it first.'],
       [['copy.db', '--store', 'sqlite:no.db'], 1, 'no.db cannot be used: there is no such file'],
       [[], 2, 'FILE is missing.'],
-      [['folder/'], 2, 'FILE must be sqlite:FILE, such as sqlite:folder/plants.db.'],
+      [['folder/'], 2, 'FILE must be sqlite:FILE, such as sqlite:folder/plants.db, not "folder/".'],
       [['postgres://h/d'], 2, 'FILE must be '],
       [
         ['copy.db', '--store', 'postgres://u:secret@h/d'],
@@ -184,3 +195,146 @@ describe('plants backup', () => {
     await server.finished
   }, 60_000)
 })
+
+describe('plants verify', () => {
+  const summary = (out: string): string =>
+    / is whole: (.*)\n$/.exec(out)?.[1] ?? `not whole: ${out}`
+
+  async function verified(folder: string, place: string): Promise<string> {
+    const { code, out } = await run(['verify', place], folder)
+    expect(code).toBe(0)
+    return summary(out)
+  }
+
+  test('gives a store, its backup and its copy in a database the same checksum, and changes nothing', async () => {
+    const folder = await folderWith(3000)
+    await fill(`sqlite:${folder}/plants.db`, 'ä "b"', [plant(-(2n ** 63n)), plant(2n ** 63n - 1n)])
+    const database = await (await sharedPostgres()).createDatabase(`verify_${process.pid}`)
+    await prepare(database)
+    const store = await verified(folder, 'plants.db')
+    expect(store).toMatch(/^3002 plants of 2 accounts, and 2 tokens\. SHA-256: [0-9a-f]{64}$/)
+    for (const command of [
+      ['backup', 'copy.db'],
+      ['copy', '--from', 'sqlite:plants.db', '--to', database],
+    ])
+      expect((await run(command, folder)).code).toBe(0)
+    const before = ['copy.db', 'plants.db'].map((name) => readFileSync(join(folder, name)))
+    chmodSync(join(folder, 'copy.db'), 0o400)
+    expect(await verified(folder, 'copy.db')).toBe(store)
+    expect(await verified(folder, `sqlite:${folder}/plants.db`)).toBe(store)
+    expect(await verified(folder, database)).toBe(store)
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', 'plants.db'])
+    for (const [n, name] of ['copy.db', 'plants.db'].entries())
+      expect(readFileSync(join(folder, name)).equals(before[n] as Buffer)).toBe(true)
+    await fill(`sqlite:${folder}/plants.db`, 'a', [plant(1_000_000)])
+    expect(await verified(folder, 'plants.db')).not.toBe(store)
+  }, 60_000)
+
+  test('reads a store at one moment while a server writes to it', async () => {
+    const folder = await folderWith(5000)
+    const token = await tokenFor('b', folder)
+    const server = serve(folder)
+    const { acknowledged, stop } = writing(await server.url, token)
+    await until('some are acknowledged', () => acknowledged.length > 300)
+    for (let time = 0; time < 5; time += 1) {
+      const least = 5000 + acknowledged.length
+      expect(Number.parseInt(await verified(folder, 'plants.db'), 10)).toBeGreaterThanOrEqual(least)
+    }
+    await stop()
+    server.process.kill('SIGKILL')
+    await server.finished
+    expect(await verified(folder, 'plants.db')).toStartWith(`${5000 + acknowledged.length} plants`)
+  }, 60_000)
+
+  /** Changes a backup of 3000 plants and two tokens behind SQLite's back, or by it. */
+  const damages: readonly [what: string, damage: (path: string) => void, sentence: string][] = [
+    ['a page of a tree', inBytes((bytes) => bytes.fill(0xaa, 300 * 4096, 301 * 4096)), 'damaged'],
+    ['half of it', (path) => truncateSync(path, 400 * 4096), 'damaged'],
+    [
+      'the order of keys',
+      inBytes((bytes) => bytes.write('0', bytes.lastIndexOf('an-in-order'))),
+      'it is damaged (',
+    ],
+    [
+      'a long text',
+      inSql('pragma writable_schema = on; delete from long_texts where number = 7'),
+      'it holds 2999 long texts, for which 3000 plants ask',
+    ],
+    [
+      'a plant of a long text',
+      inSql('drop trigger long_text_goes_with_its_plant; delete from plants where id = 7'),
+      'it holds 3000 long texts, for which 2999 plants ask',
+    ],
+    [
+      'a token',
+      inSql('delete from tokens'),
+      'The store holds 3001 plants, but the accounts of its tokens have 0',
+    ],
+    ['a table', inSql('drop table tokens'), 'no such table: tokens'],
+  ]
+
+  test.each(damages)('finds that %s is lost or wrong', async (_what, damage, sentence) => {
+    const folder = await folderWith(3000)
+    await fill(`sqlite:${folder}/plants.db`, 'an-in-order', [plant(1)])
+    expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+    damage(join(folder, 'copy.db'))
+    const { code, out, err } = await run(['verify', 'copy.db'], folder)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain(sentence)
+    expect(err).not.toContain('defect')
+  })
+
+  test('shows by the checksum what no check finds: another letter in a name', async () => {
+    const folder = await folderWith(10, 100)
+    await fill(`sqlite:${folder}/plants.db`, 'b', [plant(1, { name: 'Monstera' })])
+    expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+    inBytes((bytes) => bytes.write('L', bytes.indexOf('Monstera')))(join(folder, 'copy.db'))
+    const [one, other] = [await verified(folder, 'copy.db'), await verified(folder, 'plants.db')]
+    expect(one.slice(0, 40)).toBe(other.slice(0, 40))
+    expect(one).not.toBe(other)
+  })
+
+  test('refuses with a sentence what is no store', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'empty'), '')
+    writeFileSync(
+      join(folder, 'text'),
+      'no database, but long enough to look like one\n'.repeat(100),
+    )
+    inSql('create table theirs (x)')(join(folder, 'theirs'))
+    inSql('pragma application_id = 0x706c616e; pragma user_version = 99')(join(folder, 'newer'))
+    for (const [place, code, sentence] of [
+      ['none', 1, `The store ${folder}/none cannot be used: there is no such file.`],
+      ['.', 1, 'it is not a regular file.'],
+      ['empty', 1, 'it is empty, no store was made in it yet.'],
+      ['text', 1, 'the file is not a database;'],
+      ['theirs', 1, 'it is a database of another program;'],
+      ['newer', 1, 'it was written by a newer version of plants (schema 99'],
+      ['postgres://u:secret@127.0.0.1:1/x', 1, '127.0.0.1:1 refuses connections'],
+      ['postgres://u:secret@127.0.0.1:1/x?no=1', 2, 'FILE|URL must be '],
+      ['~/x.db', 2, '"~" has no meaning here'],
+    ] as const) {
+      const refused = await run(['verify', place], folder)
+      expect([refused.code, refused.out]).toEqual([code, ''])
+      expect(refused.err).toContain(sentence)
+      expect(refused.err).not.toContain('secret')
+    }
+    expect(readdirSync(folder).sort()).toEqual(['empty', 'newer', 'text', 'theirs'])
+  })
+})
+
+function inBytes(change: (bytes: Buffer) => void): (path: string) => void {
+  return (path) => {
+    const bytes = readFileSync(path)
+    change(bytes)
+    writeFileSync(path, bytes)
+  }
+}
+
+function inSql(sql: string): (path: string) => void {
+  return (path) => {
+    const database = new DatabaseSync(path)
+    database.exec(sql)
+    database.close()
+  }
+}

@@ -38,6 +38,15 @@ function openExisting(path: string, timeout: number): DatabaseSync {
 }
 
 /**
+ * A connection that changes nothing: not the file, and not what is beside it if there is no log. If
+ * there is none, nobody else may open the file meanwhile.
+ */
+export function connectToRead(path: string, hasLog: boolean): DatabaseSync {
+  const mode = hasLog ? 'mode=ro' : 'immutable=1'
+  return new DatabaseSync(`${pathToFileURL(path).href}?${mode}`, { timeout: lockWaitMs })
+}
+
+/**
  * Whether another process has a database in WAL mode open. Each that has holds a lock on the file
  * itself until it ends, so this one cannot have the file for itself. Unlike the other locks, that
  * one does not depend on the log's index.

@@ -231,6 +231,12 @@ export function placeOfLog(path: string): Place {
   return placeOf(logNames(realpathSync(path)))
 }
 
+/** Whether a file is in use, or was when its process died. */
+export function hasLog(path: string): boolean {
+  const [log = ''] = logNames(realpathSync(path))
+  return existsSync(log)
+}
+
 /** The log and its index. */
 function logNames(file: string): readonly string[] {
   return [`${file}-wal`, `${file}-shm`]

@@ -70,6 +70,17 @@ const steps: readonly string[] = [
 const schemaVersion = steps.length
 
 /**
+ * What makes a database of version n look like one of the current version to a connection that may
+ * not change it.
+ */
+const views: Readonly<Record<number, string>> = {
+  1: `create temp view plants as
+        select account, id, name as short_name, tag as short_tag, idempotency_key, null as long_text
+        from main.plants;
+      create temp table long_texts (number integer primary key, name text, tag text)`,
+}
+
+/**
  * Throws if a database is another program's or a later version's, before anything in it is touched.
  */
 export function refuseForeign(database: DatabaseSync): void {
@@ -89,6 +100,17 @@ export function refuseForeign(database: DatabaseSync): void {
       `it was written by a newer version of plants (schema ${found}, this version knows ${schemaVersion}); run that version`,
     )
   }
+}
+
+/**
+ * Lets a connection that may not change its database read it as one of the current version. Throws
+ * if it is no store.
+ */
+export function readAsCurrent(database: DatabaseSync): void {
+  refuseForeign(database)
+  const found = pragma(database, 'user_version')
+  if (found === 0) throw new Unusable('it is empty, no store was made in it yet')
+  database.exec(views[found] ?? '')
 }
 
 /** Brings a database to the current version, or does nothing at all. */

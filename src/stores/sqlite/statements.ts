@@ -42,6 +42,14 @@ export const statements = {
   noteTokenUse: 'update tokens set last_used_at_ms = ? where id = ?',
   keptTokens: `select hash, ${tokenColumns} from tokens where hash > ? and hash <= ? order by hash limit ${integer}`,
 
+  /** At most so many sentences on damage, or "ok". */
+  integrity: 'pragma integrity_check(3)',
+  /** How many long texts there are, how many plants ask for one, and how many of these find it. */
+  longTexts: `select
+    (select count(*) from long_texts) as texts,
+    (select count(long_text) from plants) as asking,
+    (select count(*) from plants join long_texts on number = long_text) as finding`,
+
   /** Changes nothing, but takes the write lock: shows that the file can be written to. */
   probe: 'delete from plants where false',
   /**

@@ -78,11 +78,7 @@ export class SqliteStore implements Store {
     })
     this.plants = new SqlitePlants(database, this.#write, clock)
     this.tokens = new SqliteTokens(database, this.#write)
-    this.kept = {
-      plants: (account, range) => this.plants.kept(account, range),
-      countPlants: () => this.plants.count(),
-      tokens: (range) => this.tokens.kept(range),
-    }
+    this.kept = keptBy(this.plants, this.tokens)
   }
 
   async ready(): Promise<void> {
@@ -129,5 +125,13 @@ export class SqliteStore implements Store {
       })
       throw failure
     }
+  }
+}
+
+export function keptBy(plants: SqlitePlants, tokens: SqliteTokens): Copyable {
+  return {
+    plants: (account, range) => plants.kept(account, range),
+    countPlants: () => plants.count(),
+    tokens: (range) => tokens.kept(range),
   }
 }

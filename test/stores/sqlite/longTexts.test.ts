@@ -1,17 +1,19 @@
 // Long texts are kept apart from their plants: what that must hold in the file itself, and how a
 // file of the version before it gets there. What callers see of it is in the conformance suite.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { systemClock } from '../../../src/clock.ts'
 import type { KeptPlant } from '../../../src/domain/plant.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import { verifyStore } from '../../../src/stores/open.ts'
 import { connect } from '../../../src/stores/sqlite/connection.ts'
 import { shortTextBytesMax } from '../../../src/stores/sqlite/schema.ts'
 import { SqliteStore } from '../../../src/stores/sqlite/store.ts'
 import { openChannel } from '../../../src/stores/sqlite/writer/channel.ts'
+import type { Summary } from '../../../src/stores/summary.ts'
 import { temporaryFolder } from '../../support/service.ts'
-import { openFile } from '../../support/stores.ts'
+import { openFile, storeOptions } from '../../support/stores.ts'
 
 const folder = temporaryFolder()
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -206,6 +208,32 @@ describe('a file of the version before', () => {
     })
     expect(count(path, 'long_texts')).toBe(2 * (longOnes + 1) + 1)
     expect(count(path, "pragma_integrity_check where integrity_check <> 'ok'")).toBe(0)
+  })
+
+  test('is verified as it is, and has the checksum that it has as one of this version', async () => {
+    const path = oldFile(accounts)
+    withDatabase(path, (database) => {
+      const insert = database.prepare(
+        "insert into tokens values (?, ?, ?, '', 'plants:read', 0, null, null, null)",
+      )
+      accounts.forEach((account, n) => {
+        insert.run(new Uint8Array(32).fill(n + 1), `t${n}`, account)
+      })
+      database.exec('pragma wal_checkpoint(truncate)')
+    })
+    const before = readFileSync(path)
+    const verify = (): Promise<Summary> =>
+      verifyStore(
+        { scheme: 'sqlite', path },
+        { ...storeOptions, progress: () => {}, signal: new AbortController().signal },
+      )
+    const summary = await verify()
+    expect(summary.plants).toBe(accounts.length * plants.length)
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(existsSync(`${path}-wal`)).toBe(false)
+    await withStore(path, async () => {})
+    expect(readFileSync(path).equals(before)).toBe(false)
+    expect(await verify()).toEqual(summary)
   })
 
   test('is changed once if many open it at the same time', async () => {
