@@ -5,7 +5,7 @@ import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
-import { backup, verify } from './backups.ts'
+import { backup, restore, verify } from './backups.ts'
 import { type Command, helpFor, overview, quotedForShell } from './help.ts'
 import { nearest } from './nearest.ts'
 import { serve } from './serve.ts'
@@ -51,6 +51,13 @@ const commands: readonly Command[] = [
     positionals: ['FILE|URL'],
     settings: [],
     run: verify,
+  }),
+  command({
+    name: 'restore',
+    summary: 'Verify a backup and put a copy of it in the place of a store that is not there.',
+    positionals: ['FILE'],
+    settings: ['store'],
+    run: restore,
   }),
   command({
     name: 'token issue',

@@ -11,7 +11,7 @@ import { openSqliteStore } from './sqlite/store.ts'
 import { verifySqliteStore } from './sqlite/verify.ts'
 import { type Summary, type SummaryOptions, summaryOf } from './summary.ts'
 
-export { backupSqliteStore } from './sqlite/backup.ts'
+export { backupSqliteStore, restoreSqliteStore } from './sqlite/backup.ts'
 
 /** Rejects with Refused if the store cannot be used. */
 export function openStore(location: StoreLocation, options: StoreOptions): Promise<Store> {

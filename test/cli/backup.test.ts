@@ -1,4 +1,4 @@
-// `plants backup` and `verify`: what a copy holds that was made beside a busy server, what is left if one is
+// `plants backup`, `verify` and `restore`: what a copy holds that was made beside a busy server, what is left if one is
 // interrupted, what is found damaged, and what is refused.
 import { describe, expect, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -18,7 +19,7 @@ import { until } from '../support/clock.ts'
 import { mayMount } from '../support/operatingSystem.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { makeStore, run, serve, start, tokenFor } from '../support/process.ts'
-import { folderMaker } from '../support/service.ts'
+import { call, folderMaker } from '../support/service.ts'
 import { fill, plant, prepare, withStore } from '../support/stores.ts'
 
 const newFolder = folderMaker()
@@ -68,6 +69,15 @@ function writing(
       await clients
     },
   }
+}
+
+/** What `plants verify` says of a whole store. */
+const summary = (out: string): string => / is whole: (.*)\n$/.exec(out)?.[1] ?? `not whole: ${out}`
+
+async function verified(folder: string, place: string): Promise<string> {
+  const { code, out } = await run(['verify', place], folder)
+  expect(code).toBe(0)
+  return summary(out)
 }
 
 describe('plants backup', () => {
@@ -197,15 +207,6 @@ describe('plants backup', () => {
 })
 
 describe('plants verify', () => {
-  const summary = (out: string): string =>
-    / is whole: (.*)\n$/.exec(out)?.[1] ?? `not whole: ${out}`
-
-  async function verified(folder: string, place: string): Promise<string> {
-    const { code, out } = await run(['verify', place], folder)
-    expect(code).toBe(0)
-    return summary(out)
-  }
-
   test('gives a store, its backup and its copy in a database the same checksum, and changes nothing', async () => {
     const folder = await folderWith(3000)
     await fill(`sqlite:${folder}/plants.db`, 'ä "b"', [plant(-(2n ** 63n)), plant(2n ** 63n - 1n)])
@@ -321,6 +322,143 @@ describe('plants verify', () => {
     }
     expect(readdirSync(folder).sort()).toEqual(['empty', 'newer', 'text', 'theirs'])
   })
+})
+
+describe('plants restore', () => {
+  test('brings back what a backup beside a busy server held, and the server goes on with it', async () => {
+    const folder = await folderWith(5000)
+    const token = await tokenFor('b', folder)
+    const server = serve(folder)
+    const { acknowledged, stop } = writing(await server.url, token)
+    await until('some are acknowledged', () => acknowledged.length > 300)
+    const before = [...acknowledged]
+    expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+    const inUse = await run(['restore', 'copy.db'], folder)
+    expect([inUse.code, inUse.out]).toEqual([1, ''])
+    expect(inUse.err).toContain(
+      `${folder}/plants.db cannot be made from ${folder}/copy.db: it is there already, and a process has it open; stop that process`,
+    )
+    await stop()
+    server.process.kill('SIGTERM')
+    await server.finished
+    renameSync(join(folder, 'plants.db'), join(folder, 'old.db'))
+
+    const { code, out } = await run(['restore', 'copy.db'], folder)
+    expect(code).toBe(0)
+    expect(out).toMatch(
+      /^sqlite:\S+\/plants\.db is restored from \S+\/copy\.db: \d+ plants of 2 accounts, and 2 tokens\. SHA-256: [0-9a-f]{64}\n$/,
+    )
+    expect(statSync(join(folder, 'plants.db')).mode & 0o777).toBe(0o600)
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', 'old.db', 'plants.db'])
+    const [copied, restored] = [
+      await verified(folder, 'copy.db'),
+      await verified(folder, 'plants.db'),
+    ]
+    expect(restored).toBe(copied)
+    expect(out).toEndWith(`${copied}\n`)
+    const held = new Set(await idsOf(join(folder, 'copy.db'), 'b'))
+    expect(before.filter((id) => !held.has(id))).toEqual([])
+
+    const again = serve(folder)
+    const url = await again.url
+    const { json } = await call(url, 'GET', '/plants', { token })
+    expect(json).toHaveLength(held.size)
+    const body = '{"id":-1,"name":"new"}'
+    expect((await call(url, 'POST', '/plants', { token, body })).status).toBe(200)
+    again.process.kill('SIGTERM')
+    expect((await again.finished).code).toBe(0)
+  }, 60_000)
+
+  test('takes a file of SQLite with a log beside it for what both hold together', async () => {
+    const folder = await folderWith(100)
+    const server = serve(folder)
+    const url = await server.url
+    const token = await tokenFor('b', folder)
+    expect(
+      (await call(url, 'POST', '/plants', { token, body: '{"id":1,"name":"x"}' })).status,
+    ).toBe(200)
+    server.process.kill('SIGKILL')
+    await server.finished
+    expect((await run(['restore', 'plants.db', '--store', 'sqlite:new.db'], folder)).out).toContain(
+      ': 101 plants of 2 accounts, and 2 tokens.',
+    )
+  })
+
+  test.each([
+    ['SIGKILL', null],
+    ['SIGINT', 130],
+  ] as const)(
+    'that %s interrupts puts nothing in the place of the store',
+    async (signal, exitCode) => {
+      const folder = await folderWith(40_000)
+      const restore = start(['restore', 'plants.db', '--store', 'sqlite:new.db'], folder)
+      const making = (): string[] => readdirSync(folder).filter((name) => /^new\.db/.test(name))
+      await until('the copy is being made', () => making().length > 0)
+      restore.process.kill(signal)
+      const { code, out } = await restore.finished
+      expect([code, out]).toEqual([exitCode, ''])
+      expect(making().length).toBe(signal === 'SIGKILL' ? 1 : 0)
+      expect(making()).not.toContain('new.db')
+      const again = await run(['restore', 'plants.db', '--store', 'sqlite:new.db'], folder)
+      expect(again.out).toContain(': 40000 plants of 1 account, and 1 token.')
+    },
+    60_000,
+  )
+
+  test.skipIf(!mayMount())('on a full disk says so and leaves nothing', async () => {
+    const folder = await folderWith(1000)
+    const disk = join(folder, 'disk')
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
+    try {
+      const { code, err } = await run(
+        ['restore', 'plants.db', '--store', 'sqlite:disk/new.db'],
+        folder,
+      )
+      expect(code).toBe(1)
+      expect(err).toContain(
+        `${disk}/new.db cannot be made from ${folder}/plants.db: the disk is full.`,
+      )
+      expect(readdirSync(disk)).toEqual([])
+    } finally {
+      execFileSync('umount', [disk])
+    }
+  })
+
+  test('refuses with a sentence what it cannot do, and overwrites nothing', async () => {
+    const folder = await folderWith(100)
+    expect((await run(['backup', 'copy.db'], folder)).code).toBe(0)
+    writeFileSync(join(folder, 'gone.db-wal'), '')
+    writeFileSync(join(folder, 'damaged'), readFileSync(join(folder, 'copy.db')))
+    inBytes((bytes) => bytes.fill(0xaa, 30 * 4096, 31 * 4096))(join(folder, 'damaged'))
+    writeFileSync(join(folder, 'lost'), readFileSync(join(folder, 'copy.db')))
+    inSql('delete from tokens')(join(folder, 'lost'))
+    inSql('create table theirs (x)')(join(folder, 'theirs'))
+    const names = readdirSync(folder).sort()
+    const before = readFileSync(join(folder, 'plants.db'))
+    for (const [args, code, sentence] of [
+      [['copy.db'], 1, 'plants.db cannot be made from '],
+      [
+        ['copy.db', '--store', 'sqlite:gone.db'],
+        1,
+        'the file is missing, but its log (gone.db-wal)',
+      ],
+      [['damaged', '--store', 'sqlite:new.db'], 1, 'damaged'],
+      [['lost', '--store', 'sqlite:new.db'], 1, 'The store holds 100 plants, but the accounts'],
+      [['theirs', '--store', 'sqlite:new.db'], 1, 'it is a database of another program;'],
+      [['none', '--store', 'sqlite:new.db'], 1, `${folder}/none cannot be used: there is no such`],
+      [['copy.db', '--store', 'sqlite:no/new.db'], 1, 'its folder does not exist; make it first.'],
+      [['copy.db', '--store', 'postgres://u:secret@h/d'], 2, '--store must be sqlite:FILE, not '],
+      [[], 2, 'FILE is missing.'],
+    ] as const) {
+      const refused = await run(['restore', ...args], folder)
+      expect([refused.code, refused.out]).toEqual([code, ''])
+      expect(refused.err).toContain(sentence)
+      expect(refused.err).not.toContain('secret')
+    }
+    expect(readdirSync(folder).sort()).toEqual(names)
+    expect(readFileSync(join(folder, 'plants.db')).equals(before)).toBe(true)
+  }, 60_000)
 })
 
 function inBytes(change: (bytes: Buffer) => void): (path: string) => void {

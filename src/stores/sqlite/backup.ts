@@ -1,17 +1,23 @@
 // A backup: a copy of a store's file as it is at one moment, made while others write to the store.
+// And the way back: a copy of a backup, verified, in the place of a store that is not there.
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
+import { Refused } from '../../refused.ts'
 import { Unusable } from '../failures.ts'
+import type { Summary } from '../summary.ts'
+import { connectToRead } from './connection.ts'
 import type { CopyData, CopyMessage } from './copyThread.ts'
-import { makeWhole, prepareFile, refuseLostLog, requireAbsent } from './file.ts'
+import { followLinks, makeWhole, prepareFile, refuseLostLog, requireAbsent } from './file.ts'
 import type { SqliteLocation } from './location.ts'
 import { sqliteRefusal } from './refusal.ts'
+import { readAsCurrent } from './schema.ts'
+import { readAll, requireReadable } from './verify.ts'
 
 export interface BackupOptions {
   readonly clock: Clock
-  /** Told of further pages that are copied, and of how many there are in all. */
-  readonly progress: (pages: number, total: number) => void
+  /** Told of further pages that are copied, or plants that are read, and of how many there are. */
+  readonly progress: (phase: 'pages' | 'plants', count: number, total: number) => void
   /** Ends the work early: it leaves nothing behind and rejects with the reason of the signal. */
   readonly signal: AbortSignal
 }
@@ -28,7 +34,7 @@ export async function backupSqliteStore(
   target: SqliteLocation,
   options: BackupOptions,
 ): Promise<Backup> {
-  const { clock, signal } = options
+  const { clock } = options
   try {
     const ifMissing = 'check --store'
     await prepareFile(store.path, { use: 'existing', clock, note: () => {}, ifMissing })
@@ -39,11 +45,52 @@ export async function backupSqliteStore(
   try {
     requireAbsent(target.path)
     return await makeWhole(target.path, async (made) => {
-      const { plants, tokens } = await copyPages({ from: store.path, to: made }, options)
+      const { plants, tokens } = await copyPages(
+        { kind: 'backup', from: store.path, to: made },
+        options,
+      )
       return { plants, tokens, bytes: statSync(made).size }
     })
   } catch (error) {
-    throw error === signal.reason ? error : sqliteRefusal(target, error, `made from ${store.path}`)
+    throw error instanceof Refused ? error : sqliteRefusal(target, error, `made from ${store.path}`)
+  }
+}
+
+/**
+ * Puts a copy of a backup in the place of a store, of which nothing may be there. Resolves to what
+ * the store holds; rejects with Refused.
+ */
+export async function restoreSqliteStore(
+  backup: SqliteLocation,
+  store: SqliteLocation,
+  options: BackupOptions,
+): Promise<Summary> {
+  try {
+    requireReadable(backup.path)
+  } catch (error) {
+    throw sqliteRefusal(backup, error)
+  }
+  const path = followLinks(store.path)
+  try {
+    requireAbsent(path)
+    return await makeWhole(path, async (made) => {
+      await copyPages({ kind: 'restore', from: backup.path, to: made }, options)
+      const database = connectToRead(made, false)
+      try {
+        readAsCurrent(database)
+        return await readAll(database, {
+          clock: options.clock,
+          progress: (count, total) => options.progress('plants', count, total),
+          signal: options.signal,
+        })
+      } finally {
+        database.close()
+      }
+    })
+  } catch (error) {
+    throw error instanceof Refused
+      ? error
+      : sqliteRefusal({ path }, error, `made from ${backup.path}`)
   }
 }
 
@@ -62,7 +109,7 @@ async function copyPages(
       worker.on('message', (message: CopyMessage) => {
         if (message.kind === 'done') resolve(message)
         else if (message.kind === 'progress') {
-          progress(message.pagesDone - pagesDone, message.pages)
+          progress('pages', message.pagesDone - pagesDone, message.pages)
           pagesDone = message.pagesDone
         } else if (message.isUnusable) reject(new Unusable(message.message))
         else reject(Object.assign(new Error(message.message), { errcode: message.errcode }))

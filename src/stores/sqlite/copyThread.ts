@@ -9,11 +9,16 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
 import { Unusable } from '../failures.ts'
-import { connect } from './connection.ts'
+import { connect, connectToRead } from './connection.ts'
+import { hasLog } from './file.ts'
+import { refuseForeign } from './schema.ts'
 import { statements } from './statements.ts'
+import { requireWhole } from './verify.ts'
 
-/** Both are absolute. `to` is an empty file. */
 export interface CopyData {
+  /** A backup is made of a store in use; what is restored is only read, and the copy is verified. */
+  readonly kind: 'backup' | 'restore'
+  /** Both are absolute. `to` is an empty file. */
   readonly from: string
   readonly to: string
 }
@@ -36,9 +41,11 @@ function post(message: CopyMessage): void {
   parentPort?.postMessage(message)
 }
 
-const { from, to } = workerData as CopyData
+const { kind, from, to } = workerData as CopyData
 try {
-  const source = await connect(from, systemClock)
+  const source =
+    kind === 'backup' ? await connect(from, systemClock) : connectToRead(from, hasLog(from))
+  refuseForeign(source)
   source.exec('begin; select 1 from sqlite_schema')
   const pages = await backup(source, to, {
     rate: pagesAtOnce,
@@ -50,6 +57,7 @@ try {
   const copy = new DatabaseSync(to)
   // One file alone, which can be read where nothing can be written.
   copy.exec('pragma journal_mode = delete')
+  if (kind === 'restore') requireWhole(copy)
   const { plants } = copy.prepare(statements.countPlants).get() as { plants: number }
   const { tokens } = copy.prepare(statements.countTokens).get() as { tokens: number }
   copy.close()
