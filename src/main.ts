@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { isatty } from 'node:tty'
 import { run } from './cli/commands.ts'
 import type { World } from './cli/world.ts'
 import { systemClock } from './clock.ts'
@@ -10,8 +11,22 @@ const world: World = {
   launcher: join(import.meta.dirname, '../bin/plants'),
   environment: process.env,
   print: (text) => write(1, `${text}\n`),
+  write: async (text) => {
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; ) {
+      try {
+        at += writeSync(1, bytes, at)
+      } catch (error) {
+        // A pipe that does not block, and whose reader is slow.
+        if ((error as { code?: string }).code !== 'EAGAIN') refuse(error)
+        await systemClock.sleep(10)
+      }
+    }
+  },
   tell: (text) => write(2, `${text}\n`),
   draw: (text) => write(2, text),
+  inputDescriptor: 0,
+  outputIsTerminal: isatty(1),
   errorDescriptor: 2,
   errorIsTerminal: process.stderr.isTTY === true,
   clock: systemClock,
@@ -30,9 +45,13 @@ function write(descriptor: number, text: string): void {
   try {
     writeSync(descriptor, text)
   } catch (error) {
-    if ((error as { code?: string }).code === 'EPIPE') process.exit(brokenPipeExitCode)
-    throw error
+    refuse(error)
   }
+}
+
+function refuse(error: unknown): never {
+  if ((error as { code?: string }).code === 'EPIPE') process.exit(brokenPipeExitCode)
+  throw error
 }
 
 /**

@@ -22,7 +22,7 @@ function roomOf(path: string): string {
 /** Which rooms a room may import, beside itself. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'clock'],
-  cli: ['clock', 'domain', 'log', 'refused', 'service', 'stores'],
+  cli: ['clock', 'contract', 'domain', 'log', 'refused', 'service', 'stores'],
   service: ['clock', 'domain', 'http', 'log', 'stores'],
   http: ['clock', 'contract', 'domain', 'log', 'refused'],
   contract: ['domain'],

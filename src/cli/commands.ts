@@ -5,6 +5,7 @@ import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
+import { accountExport, accountImport } from './accounts.ts'
 import { backup, restore, verify } from './backups.ts'
 import { type Command, helpFor, overview, quotedForShell } from './help.ts'
 import { nearest } from './nearest.ts'
@@ -58,6 +59,23 @@ const commands: readonly Command[] = [
     positionals: ['FILE'],
     settings: ['store'],
     run: restore,
+  }),
+  command({
+    name: 'account export',
+    summary: 'Write all plants of an account, with their ids, to standard output.',
+    positionals: [],
+    settings: ['account', 'format', 'store'],
+    required: ['account'],
+    run: accountExport,
+  }),
+  command({
+    name: 'account import',
+    summary:
+      'Create plants in an account from a file, or from standard input (-), and overwrite none.',
+    positionals: ['FILE'],
+    settings: ['account', 'format', 'dry-run', 'store'],
+    required: ['account'],
+    run: accountImport,
   }),
   command({
     name: 'token issue',

@@ -7,6 +7,8 @@ import type { World } from './world.ts'
  */
 export function showPhases(world: Parameters<typeof startProgress>[0]): {
   readonly add: (phase: string, parts: number, total: number | undefined) => void
+  /** Writes a line for people that the bar does not run into. */
+  readonly tell: (text: string) => void
   readonly end: () => void
 } {
   let shown: ({ readonly phase: string } & ReturnType<typeof startProgress>) | undefined
@@ -17,6 +19,10 @@ export function showPhases(world: Parameters<typeof startProgress>[0]): {
         shown = { phase, ...startProgress(world, phase, total) }
       }
       shown.add(parts)
+    },
+    tell: (text) => {
+      if (shown !== undefined && world.errorIsTerminal) world.draw('\r\u001b[K')
+      world.tell(text)
     },
     end: () => shown?.end(),
   }

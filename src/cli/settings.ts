@@ -8,6 +8,7 @@ import { nameLengthMax, type Scope, scopes, withoutTokens } from '../domain/toke
 import { Mistake } from '../refused.ts'
 import { readStoreLocation, type StoreLocation } from '../stores/location.ts'
 import { nearest } from './nearest.ts'
+import { type PlantFormat, plantFormats } from './plantFormats.ts'
 
 interface Setting<Value> {
   /** The word for the value in the help. Absent for a switch, which takes no value. */
@@ -60,12 +61,23 @@ export const settings = {
   }),
   account: setting<string | undefined>({
     placeholder: 'NAME',
-    help: 'the account whose plants the token opens',
+    help: 'the account: the owner of plants and tokens',
     read: (text) =>
       /^\s|\s$/.test(text)
         ? new Mistake('without white space at either end')
         : readText(text, 1, nameLengthMax),
     otherwise: () => undefined,
+  }),
+  format: setting<PlantFormat | undefined>({
+    placeholder: 'FORMAT',
+    help: 'ndjson or csv (default: csv if FILE ends in .csv, else ndjson)',
+    read: (text) => plantFormats.find((format) => format === text) ?? new Mistake('ndjson or csv'),
+    otherwise: () => undefined,
+  }),
+  'dry-run': setting({
+    help: 'say what would be done, and change nothing',
+    read: readSwitch,
+    otherwise: () => false,
   }),
   label: setting({
     placeholder: 'TEXT',

@@ -1,10 +1,12 @@
-// The commands on whole stores: "migrate" prepares a store, "copy" copies all of it to another.
+// The commands on whole stores: "migrate" prepares a store, "copy" copies all of it to another. And
+// how every other command opens its store.
 import { statSync } from 'node:fs'
 import type { Store } from '../domain/store.ts'
 import { Refused } from '../refused.ts'
 import { type Copied, copyStore } from '../stores/copy.ts'
-import { describeStore, type StoreLocation } from '../stores/location.ts'
+import { describeStore, type StoreLocation, type StoreOptions } from '../stores/location.ts'
 import { forOperator, migrateStore, openStore } from '../stores/open.ts'
+import { commandToPaste } from './help.ts'
 import { showPhases } from './progress.ts'
 import { type Parsed, UsageProblems } from './settings.ts'
 import { Interrupted, quietly, untilStopped, type World } from './world.ts'
@@ -85,6 +87,27 @@ async function copyShowing(
     })
   } finally {
     shown.end()
+  }
+}
+
+/** Does a command's work with its store, which must be there. */
+export async function withStore(
+  location: StoreLocation,
+  patience: StoreOptions['patience'],
+  world: World,
+  work: (store: Store) => Promise<number>,
+): Promise<number> {
+  const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
+  const store = await openStore(location, {
+    ...quietly(world),
+    use: 'existing',
+    patience,
+    ifMissing,
+  })
+  try {
+    return await work(forOperator(store, location))
+  } finally {
+    await store.close()
   }
 }
 

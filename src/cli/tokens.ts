@@ -3,14 +3,13 @@
 
 import { dateOf } from '../clock.ts'
 import { issueToken } from '../domain/access.ts'
-import type { Store } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { describeStore, type StoreLocation, type StoreOptions } from '../stores/location.ts'
-import { forOperator, openStore } from '../stores/open.ts'
+import { describeStore } from '../stores/location.ts'
 import { commandToPaste } from './help.ts'
 import { type Parsed, quoted, UsageProblems } from './settings.ts'
-import { quietly, type World } from './world.ts'
+import { withStore } from './stores.ts'
+import type { World } from './world.ts'
 
 export async function tokenIssue(
   { values }: Parsed<'account' | 'label' | 'scopes' | 'expires' | 'store', 'account'>,
@@ -85,26 +84,6 @@ export async function tokenRevoke(
     world.tell(`Token ${token.id} of the account ${printable(token.account)} is revoked.`)
     return 0
   })
-}
-
-async function withStore(
-  location: StoreLocation,
-  patience: StoreOptions['patience'],
-  world: World,
-  work: (store: Store) => Promise<number>,
-): Promise<number> {
-  const ifMissing = `start the server first (${commandToPaste(world, ['serve'], location)}), or check --store`
-  const store = await openStore(location, {
-    ...quietly(world),
-    use: 'existing',
-    patience,
-    ifMissing,
-  })
-  try {
-    return await work(forOperator(store, location))
-  } finally {
-    await store.close()
-  }
 }
 
 function table(tokens: readonly Token[], nowMs: number): string {

@@ -8,10 +8,17 @@ export interface World {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Writes a line of the command's result to standard output. */
   readonly print: (text: string) => void
+  /**
+   * Writes a part of the command's result to standard output, as it is. Rejects with the system's
+   * error.
+   */
+  readonly write: (text: string) => Promise<void>
   /** Writes a line for people to standard error. */
   readonly tell: (text: string) => void
   /** Writes text to standard error without ending the line, to draw on a terminal. */
   readonly draw: (text: string) => void
+  readonly inputDescriptor: number
+  readonly outputIsTerminal: boolean
   readonly errorDescriptor: number
   readonly errorIsTerminal: boolean
   readonly clock: Clock

@@ -1,5 +1,5 @@
 // The shapes of the specification: Plant, NewPlant, Error, and a cursor.
-import { type Plant, textLength } from '../domain/plant.ts'
+import { type IdentifiedPlant, type Plant, textLength } from '../domain/plant.ts'
 import { nestingMax, valuesMax } from './json.ts'
 import { formatted, int64, object, text } from './kinds.ts'
 
@@ -36,6 +36,11 @@ export const newPlantShape = object(
 /** A Plant as it travels: `tag` is left out if there is none. */
 export function plantJson(plant: Plant): string {
   return JSON.stringify(wirePlant(plant))
+}
+
+/** A NewPlant as it travels, which is the only shape with an id. */
+export function newPlantJson(plant: IdentifiedPlant): string {
+  return `{"id":${plant.id},${plantJson(plant).slice(1)}`
 }
 
 /** Plants as they travel, separated by commas, without the brackets around them. */

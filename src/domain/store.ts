@@ -127,8 +127,8 @@ export interface Copyable {
   /** As `list` of `Plants`, with all that is kept of each plant. */
   plants(account: string, range: PlantRange): Awaitable<PlantPage<KeptPlant>>
 
-  /** How many plants the store holds, over all accounts. */
-  countPlants(): Awaitable<number>
+  /** How many plants an account has, or the store over all accounts. */
+  countPlants(account?: string): Awaitable<number>
 
   /**
    * The first tokens of a range, in the order of their hashes. Tokens are never removed, so a

@@ -33,8 +33,11 @@ class Serving {
       print: (text: string) => {
         this.out += `${text}\n`
       },
+      write: () => Promise.resolve(),
       tell: () => {},
       draw: () => {},
+      inputDescriptor: 0,
+      outputIsTerminal: false,
       errorDescriptor: openSync(this.#log, 'w'),
       errorIsTerminal: false,
       clock: this.clock,

@@ -257,18 +257,25 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       expect(plants.length * name.length).toBeLessThanOrEqual(pageTextMax + name.length)
     })
 
-    on('shows all that is kept of each plant, and counts them over all accounts', async (store) => {
-      const kept = [
-        plant(1, { tag: 'x', idempotencyKey: 'key' }),
-        plant(2),
-        plant(3, { name: 'other' }),
-      ]
-      for (const each of kept) await store.plants.create('a', each)
-      await store.plants.create('b', plant(1))
-      const { plants, more } = await store.kept.plants('a', { after: 0n, limit: 2 })
-      expect([plants.map((each) => ({ ...each })), more]).toEqual([kept.slice(0, 2), true])
-      expect(await store.kept.countPlants()).toBe(4)
-    })
+    on(
+      'shows all that is kept of each plant, and counts them by account and over all',
+      async (store) => {
+        const kept = [
+          plant(1, { tag: 'x', idempotencyKey: 'key' }),
+          plant(2),
+          plant(3, { name: 'other' }),
+        ]
+        for (const each of kept) await store.plants.create('a', each)
+        await store.plants.create('b', plant(1))
+        const { plants, more } = await store.kept.plants('a', { after: 0n, limit: 2 })
+        expect([plants.map((each) => ({ ...each })), more]).toEqual([kept.slice(0, 2), true])
+        expect(await store.kept.countPlants()).toBe(4)
+        const accounts = ['a', 'b', 'c']
+        expect(await Promise.all(accounts.map((each) => store.kept.countPlants(each)))).toEqual([
+          3, 1, 0,
+        ])
+      },
+    )
 
     on('finds the n-th plant', async (store) => {
       for (const id of [idMin, 5n, 6n, 7n, idMax]) await store.plants.create('a', plant(id))

@@ -130,8 +130,11 @@ export class PostgresPlants implements Plants {
   }
 
   /** As `countPlants` of `Copyable`. */
-  async count(): Promise<number> {
-    const [row] = await this.#attempts.read(statements.countPlants, [])
+  async count(account?: string): Promise<number> {
+    const [row] =
+      account === undefined
+        ? await this.#attempts.read(statements.countPlants, [])
+        : await this.#attempts.read(statements.countPlantsOf, [account])
     return Number(row?.['plants'])
   }
 

@@ -152,6 +152,10 @@ export const statements = {
 
   keptPlants: { name: 'kept_plants', text: boundedRange('id, name, tag, idempotency_key') },
   countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
+  countPlantsOf: {
+    name: 'count_plants_of',
+    text: 'select count(*) as plants from plants where account = $1',
+  },
 
   /** A token that is there under this hash is our own: its hash is as random as the token. */
   issueToken: {

@@ -80,7 +80,7 @@ class PostgresStore implements Store {
     this.tokens = new PostgresTokens(this.#attempts, clock)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),
-      countPlants: () => this.plants.count(),
+      countPlants: (account) => this.plants.count(account),
       tokens: (range) => this.tokens.kept(range),
     }
   }

@@ -17,6 +17,7 @@ export class SqlitePlants implements Plants {
   readonly #nthId: StatementSync
   readonly #kept: StatementSync
   readonly #count: StatementSync
+  readonly #countOf: StatementSync
 
   constructor(database: DatabaseSync, write: SendWrite, clock: Clock) {
     this.#write = write
@@ -26,6 +27,7 @@ export class SqlitePlants implements Plants {
     this.#nthId = database.prepare(statements.nthPlantId)
     this.#kept = database.prepare(statements.keptPlants)
     this.#count = database.prepare(statements.countPlants)
+    this.#countOf = database.prepare(statements.countPlantsOf)
     for (const statement of [this.#find, this.#list, this.#nthId, this.#kept])
       statement.setReadBigInts(true)
   }
@@ -61,9 +63,13 @@ export class SqlitePlants implements Plants {
   }
 
   /** As `countPlants` of `Copyable`. */
-  count(): number {
-    return (reading(() => this.#count.get()) as { plants: number }).plants
+  count(account?: string): number {
+    const row = reading(() =>
+      account === undefined ? this.#count.get() : this.#countOf.get(account),
+    )
+    return (row as { plants: number }).plants
   }
+
   /** One row more than `limit` is asked for: it says that others follow. */
   #page(
     statement: StatementSync,

@@ -29,6 +29,7 @@ export const statements = {
   nthPlantId: `select id from plants where account = ${text} and id >= ? order by id limit 1 offset ${integer}`,
   keptPlants: `select ${keptColumns} from ${table} ${range}`,
   countPlants: 'select count(*) as plants from plants',
+  countPlantsOf: 'select count(*) as plants from plants where account = ?',
 
   issueToken: 'insert into tokens values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing',
   issueFirstToken:

@@ -131,7 +131,7 @@ export class SqliteStore implements Store {
 export function keptBy(plants: SqlitePlants, tokens: SqliteTokens): Copyable {
   return {
     plants: (account, range) => plants.kept(account, range),
-    countPlants: () => plants.count(),
+    countPlants: (account) => plants.count(account),
     tokens: (range) => tokens.kept(range),
   }
 }

@@ -17,6 +17,7 @@ const calls: Readonly<Record<string, string>> = {
   deletePlants: "'a', 0, 1, '{a, b}', '{7, 8}'",
   findBatch: "'a', 0, 1",
   forgetBatches: "'a', 1000",
+  countPlantsOf: "'a'",
   findToken: "'\\x00'",
   keptTokens: "'\\x00', '\\xff', 10",
   noteTokenUse: "'x', 1",

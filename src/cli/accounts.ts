@@ -1,0 +1,165 @@
+// The commands on accounts: "account export" writes the plants of one, "account import" creates
+// plants in one. They work on the store itself, beside a server or without one.
+import { createReadStream, fstatSync, openSync } from 'node:fs'
+import { type KeptPlant, samePlant } from '../domain/plant.ts'
+import type { Store } from '../domain/store.ts'
+import { printable } from '../log.ts'
+import { Refused } from '../refused.ts'
+import { describeStore, type StoreLocation } from '../stores/location.ts'
+import { idMin } from '../stores/plants.ts'
+import { pages } from '../stores/summary.ts'
+import { commandToPaste } from './help.ts'
+import { csvHeader, plantsText, readPlants } from './plantFormats.ts'
+import { showPhases } from './progress.ts'
+import type { Parsed } from './settings.ts'
+import { counted, withStore } from './stores.ts'
+import { Interrupted, untilStopped, type World } from './world.ts'
+
+export async function accountExport(
+  {
+    values: { account, format = 'ndjson', store },
+  }: Parsed<'account' | 'format' | 'store', 'account'>,
+  world: World,
+): Promise<number> {
+  return withStore(store, 'of a command', world, async (opened) => {
+    await requireAccount(opened, account, store, world)
+    const write = (text: string): Promise<void> =>
+      world.write(text).catch((error) => {
+        throw new Refused(
+          `Standard output cannot be written to: ${error.message}. What was written is not whole.`,
+        )
+      })
+    const total = await opened.kept.countPlants(account)
+    const shown = showPhases(world)
+    let written = 0
+    if (format === 'csv') await write(csvHeader)
+    for await (const plants of pages(opened.kept, account)) {
+      await write(plantsText(plants, format))
+      written += plants.length
+      // A bar would stand between the plants.
+      if (!world.outputIsTerminal) shown.add('plants', plants.length, total)
+    }
+    shown.end()
+    world.tell(`${counted(written, 'plant')} of the account ${printable(account)} written.`)
+    return 0
+  })
+}
+
+export async function accountImport(
+  {
+    values: { account, format, 'dry-run': isDry, store },
+    positionals: [name = ''],
+  }: Parsed<'account' | 'format' | 'dry-run' | 'store', 'account'>,
+  world: World,
+): Promise<number> {
+  const file = openFile(name, world)
+  const chosen = format ?? (name.endsWith('.csv') ? 'csv' : 'ndjson')
+  return withStore(store, 'of a command', world, async (opened) => {
+    await requireAccount(opened, account, store, world)
+    const signal = untilStopped(world)
+    const shown = showPhases(world)
+    const counts = { created: 0, there: 0, taken: 0, bad: 0 }
+    try {
+      for await (const part of readPlants(file.chunks, chosen)) {
+        signal.throwIfAborted()
+        shown.add('bytes', part.bytes, file.bytes)
+        const problems = await Promise.all(
+          part.plants.map(async (read) => {
+            if ('problem' in read) {
+              counts.bad += 1
+              return read.problem
+            }
+            const inTheWay = isDry
+              ? await find(opened, account, read.plant.id)
+              : await opened.plants.create(account, { ...read.plant, idempotencyKey: null })
+            if (inTheWay === undefined) counts.created += 1
+            else if (samePlant(inTheWay, read.plant)) counts.there += 1
+            else {
+              counts.taken += 1
+              return `id ${read.plant.id} is already taken by another plant, which was not changed.`
+            }
+            return undefined
+          }),
+        )
+        part.plants.forEach(({ line }, index) => {
+          const problem = problems[index]
+          if (problem !== undefined) shown.tell(`line ${line}: ${printable(problem)}`)
+        })
+      }
+    } catch (error) {
+      if (
+        !isDry &&
+        (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
+      )
+        error.message += '\nWhat was imported is kept; run the same command again to go on.'
+      throw error
+    } finally {
+      shown.end()
+    }
+    const { created, there, taken, bad } = counts
+    world.print(
+      `${counted(created, 'plant')} ${isDry ? 'to create' : 'created'} in the account ${printable(account)} of ${describeStore(store)}, ${there} there already, ${taken} with an id that is taken, ${counted(bad, 'bad line')}.${isDry ? ' Nothing was changed.' : ''}`,
+    )
+    return taken + bad === 0 ? 0 : 1
+  })
+}
+
+/** Every account of a service has a token, so that `copy` and `verify` find its plants. */
+async function requireAccount(
+  { tokens }: Store,
+  account: string,
+  location: StoreLocation,
+  world: World,
+): Promise<void> {
+  if ((await tokens.list(account)).length > 0) return
+  throw new Refused(
+    `${describeStore(location)} has no account ${JSON.stringify(account)}: a token makes it one. All are shown by: ${commandToPaste(world, ['token', 'list'], location)}`,
+  )
+}
+
+async function find(store: Store, account: string, id: bigint): Promise<KeptPlant | undefined> {
+  const after = id === idMin ? undefined : id - 1n
+  const { plants } = await store.kept.plants(account, { after, upTo: id, limit: 1 })
+  return plants[0]
+}
+
+/** Plants that are read at once are written at once: some thousand, or one that is longer. */
+const chunkBytes = 256 * 1024
+
+interface InputFile {
+  /** Undefined if nobody knows. */
+  readonly bytes: number | undefined
+  readonly chunks: AsyncIterable<Buffer>
+}
+
+function openFile(name: string, { inputDescriptor }: World): InputFile {
+  const refuse = (error: unknown): never => {
+    const { code = '', message } = error as Error & { code?: string }
+    const reasons: Readonly<Record<string, string>> = {
+      EACCES: 'permission is denied',
+      EISDIR: 'it is a folder',
+      ENOENT: 'there is no such file',
+    }
+    throw new Refused(
+      `${name === '-' ? 'Standard input' : name} cannot be read: ${reasons[code] ?? message}.`,
+    )
+  }
+  try {
+    const descriptor = name === '-' ? inputDescriptor : openSync(name, 'r')
+    const found = fstatSync(descriptor)
+    return {
+      bytes: found.isFile() ? found.size : undefined,
+      chunks: chunksOf(descriptor),
+    }
+  } catch (error) {
+    return refuse(error)
+  }
+
+  async function* chunksOf(descriptor: number): AsyncGenerator<Buffer> {
+    try {
+      yield* createReadStream('', { fd: descriptor, highWaterMark: chunkBytes })
+    } catch (error) {
+      refuse(error)
+    }
+  }
+}
