@@ -15,12 +15,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { verifyStore } from '../../src/stores/open.ts'
 import { until } from '../support/clock.ts'
 import { mayMount } from '../support/operatingSystem.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { makeStore, run, serve, start, tokenFor } from '../support/process.ts'
 import { call, folderMaker } from '../support/service.ts'
-import { fill, plant, prepare, withStore } from '../support/stores.ts'
+import { fill, locationOf, plant, prepare, storeOptions, withStore } from '../support/stores.ts'
 
 const newFolder = folderMaker()
 
@@ -283,6 +284,17 @@ describe('plants verify', () => {
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(sentence)
     expect(err).not.toContain('defect')
+  })
+
+  test('says so if another process opens the file meanwhile', async () => {
+    const folder = await folderWith(10)
+    const path = join(folder, 'plants.db')
+    const verified = verifyStore(locationOf(`sqlite:${path}`), {
+      ...storeOptions,
+      progress: () => writeFileSync(`${path}-wal`, ''),
+      signal: new AbortController().signal,
+    })
+    await expect(verified).rejects.toThrow('another process has opened it meanwhile')
   })
 
   test('shows by the checksum what no check finds: another letter in a name', async () => {

@@ -25,13 +25,20 @@ export async function verifySqliteStore(
   try {
     requireReadable(path)
     const hadLog = hasLog(path)
+    const requireAlone = (): void => {
+      if (!hadLog && hasLog(path))
+        throw new Unusable('another process has opened it meanwhile; verify it again')
+    }
     const database = connectToRead(path, hadLog)
     try {
       requireWhole(database)
       const summary = await readAll(database, options)
-      if (!hadLog && hasLog(path))
-        throw new Unusable('another process has opened it meanwhile; verify it again')
+      requireAlone()
       return summary
+    } catch (error) {
+      // What another process changes under this one looks like damage.
+      requireAlone()
+      throw error
     } finally {
       database.close()
     }
