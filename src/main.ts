@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { isatty } from 'node:tty'
 import { run } from './cli/commands.ts'
 import type { World } from './cli/world.ts'
@@ -26,6 +27,16 @@ const world: World = {
   tell: (text) => write(2, `${text}\n`),
   draw: (text) => write(2, text),
   inputDescriptor: 0,
+  inputIsTerminal: isatty(0),
+  ask: (question) =>
+    new Promise((resolve) => {
+      const asking = createInterface({ input: process.stdin, output: process.stderr })
+      asking.on('close', () => resolve(''))
+      asking.question(question, (answer) => {
+        resolve(answer)
+        asking.close()
+      })
+    }),
   outputIsTerminal: isatty(1),
   errorDescriptor: 2,
   errorIsTerminal: process.stderr.isTTY === true,

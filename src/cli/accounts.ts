@@ -1,8 +1,10 @@
-// The commands on accounts: "account export" writes the plants of one, "account import" creates
-// plants in one. They work on the store itself, beside a server or without one.
+// The commands on accounts: "account list" shows them, "account delete" ends one, "account export"
+// writes the plants of one, "account import" creates plants in one. They work on the store itself,
+// beside a server or without one.
 import { createReadStream, fstatSync, openSync } from 'node:fs'
 import { type KeptPlant, samePlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
+import { tokenState } from '../domain/token.ts'
 import { printable } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { describeStore, type StoreLocation } from '../stores/location.ts'
@@ -11,9 +13,99 @@ import { pages } from '../stores/summary.ts'
 import { commandToPaste } from './help.ts'
 import { csvHeader, plantsText, readPlants } from './plantFormats.ts'
 import { showPhases } from './progress.ts'
-import type { Parsed } from './settings.ts'
+import { type Parsed, UsageProblems } from './settings.ts'
 import { counted, withStore } from './stores.ts'
+import { tableText, timeText, useText } from './tables.ts'
 import { Interrupted, untilStopped, type World } from './world.ts'
+
+export async function accountList(
+  { values }: Parsed<'json' | 'store'>,
+  world: World,
+): Promise<number> {
+  return withStore(values.store, 'of a command', world, async ({ tokens, kept }) => {
+    const nowMs = world.clock.wallMs()
+    const tokensOf = Map.groupBy(await tokens.list(), ({ account }) => account)
+    const accounts = []
+    for (const [account, own] of [...tokensOf].sort(([one], [other]) => (one < other ? -1 : 1))) {
+      const lastUsedAtMs = Math.max(...own.map((token) => token.lastUsedAtMs ?? 0)) || null
+      accounts.push({
+        account,
+        plants: await kept.countPlants(account),
+        activeTokens: own.filter((token) => tokenState(token, nowMs) === 'active').length,
+        tokens: own.length,
+        lastUsedAtMs,
+      })
+    }
+    if (values.json) {
+      const published = accounts.map(({ lastUsedAtMs, ...account }) => ({
+        ...account,
+        lastUsedAt: timeText(lastUsedAtMs),
+      }))
+      world.print(JSON.stringify(published, undefined, 2))
+    } else if (accounts.length > 0) {
+      const rows = accounts.map(({ account, plants, activeTokens, tokens, lastUsedAtMs }) => [
+        printable(account),
+        String(plants),
+        `${activeTokens} of ${tokens}`,
+        useText(lastUsedAtMs),
+      ])
+      world.print(tableText([['ACCOUNT', 'PLANTS', 'ACTIVE TOKENS', 'LAST USED'], ...rows]))
+    } else
+      world.print(
+        `There are no accounts. A token makes one: ${commandToPaste(world, ['token', 'issue', '--account', 'NAME'], values.store)}`,
+      )
+    return 0
+  })
+}
+
+/** The tokens stay in the store, revoked. */
+export async function accountDelete(
+  { values: { account, yes, store } }: Parsed<'account' | 'yes' | 'store', 'account'>,
+  world: World,
+): Promise<number> {
+  if (!yes && !world.inputIsTerminal)
+    throw new UsageProblems(['--yes is missing, and there is no terminal on which to ask.'])
+  return withStore(store, 'of a command', world, async (opened) => {
+    await requireAccount(opened, account, store, world)
+    const { tokens, plants, kept } = opened
+    const total = await kept.countPlants(account)
+    if (!yes) {
+      const typed = await world.ask(
+        `This revokes all tokens of the account ${printable(account)} in ${describeStore(store)} and deletes its ${counted(total, 'plant')}. Type its name to go on: `,
+      )
+      if (typed !== account) throw new Refused('That is not its name; nothing was changed.')
+    }
+    const signal = untilStopped(world)
+    const shown = showPhases(world)
+    let deleted = 0
+    try {
+      for (const { id } of await tokens.list(account)) await tokens.revoke(id, world.clock.wallMs())
+      // Until then a server may go on to let clients create plants.
+      await world.clock.sleep(tokens.delayMs)
+      for await (const page of pages(kept, account)) {
+        signal.throwIfAborted()
+        const outcomes = await Promise.all(page.map(({ id }) => plants.delete(account, id)))
+        deleted += outcomes.filter((wasThere) => wasThere).length
+        shown.add('plants', page.length, total)
+      }
+      const left = await kept.countPlants(account)
+      if (left > 0)
+        throw new Refused(
+          `${counted(left, 'plant')} of the account ${printable(account)} were created meanwhile, by a command; run this one again.`,
+        )
+    } catch (error) {
+      if (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
+        error.message += '\nThe account is deleted in part; run the same command again to go on.'
+      throw error
+    } finally {
+      shown.end()
+    }
+    world.print(
+      `The account ${printable(account)} of ${describeStore(store)} has no plants any more (${deleted} deleted), and its tokens are revoked.`,
+    )
+    return 0
+  })
+}
 
 export async function accountExport(
   {

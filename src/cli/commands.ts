@@ -5,7 +5,7 @@ import { withoutTokens } from '../domain/token.ts'
 import { describe } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { withoutPasswords } from '../stores/location.ts'
-import { accountExport, accountImport } from './accounts.ts'
+import { accountDelete, accountExport, accountImport, accountList } from './accounts.ts'
 import { backup, restore, verify } from './backups.ts'
 import { type Command, helpFor, overview, quotedForShell } from './help.ts'
 import { nearest } from './nearest.ts'
@@ -59,6 +59,21 @@ const commands: readonly Command[] = [
     positionals: ['FILE'],
     settings: ['store'],
     run: restore,
+  }),
+  command({
+    name: 'account list',
+    summary: 'List accounts, with how many plants and tokens each has.',
+    positionals: [],
+    settings: ['json', 'store'],
+    run: accountList,
+  }),
+  command({
+    name: 'account delete',
+    summary: 'Revoke all tokens of an account and delete all its plants.',
+    positionals: [],
+    settings: ['account', 'yes', 'store'],
+    required: ['account'],
+    run: accountDelete,
   }),
   command({
     name: 'account export',

@@ -79,6 +79,11 @@ export const settings = {
     read: readSwitch,
     otherwise: () => false,
   }),
+  yes: setting({
+    help: 'do not ask',
+    read: readSwitch,
+    otherwise: () => false,
+  }),
   label: setting({
     placeholder: 'TEXT',
     help: 'what the token is for, to know it again in the list',

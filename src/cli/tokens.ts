@@ -1,7 +1,6 @@
 // The commands on tokens. They work beside a running server; its store promises how soon it sees
 // their effect.
 
-import { dateOf } from '../clock.ts'
 import { issueToken } from '../domain/access.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 import { printable } from '../log.ts'
@@ -9,6 +8,7 @@ import { describeStore } from '../stores/location.ts'
 import { commandToPaste } from './help.ts'
 import { type Parsed, quoted, UsageProblems } from './settings.ts'
 import { withStore } from './stores.ts'
+import { tableText, timeText, useText } from './tables.ts'
 import type { World } from './world.ts'
 
 export async function tokenIssue(
@@ -94,23 +94,9 @@ function table(tokens: readonly Token[], nowMs: number): string {
     printable(token.label),
     token.scopes.join(','),
     tokenState(token, nowMs),
-    dateOf(token.createdAtMs).toISOString().slice(0, 10),
+    timeText(token.createdAtMs)?.slice(0, 10) ?? '',
     timeText(token.expiresAtMs)?.slice(0, 10) ?? 'never',
-    timeText(token.lastUsedAtMs)?.replace(/T(..).*/, ' $1h') ?? 'never',
+    useText(token.lastUsedAtMs),
   ])
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)),
-  )
-  return [head, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
-function timeText(timeMs: number | null): string | null {
-  return timeMs === null ? null : dateOf(timeMs).toISOString()
+  return tableText([head, ...rows])
 }

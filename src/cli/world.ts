@@ -18,6 +18,9 @@ export interface World {
   /** Writes text to standard error without ending the line, to draw on a terminal. */
   readonly draw: (text: string) => void
   readonly inputDescriptor: number
+  readonly inputIsTerminal: boolean
+  /** Asks a person on a terminal, and resolves to the line that was typed; empty at the end. */
+  readonly ask: (question: string) => Promise<string>
   readonly outputIsTerminal: boolean
   readonly errorDescriptor: number
   readonly errorIsTerminal: boolean

@@ -1,5 +1,6 @@
-// `plants account export` and `plants account import`: every text and id exactly, in both formats;
-// bad lines by their number; and a second time that changes nothing.
+// `plants account list` and `delete`, which asks first; `plants account export` and `import`: every
+// text and id exactly, in both formats; bad lines by their number; and a second time that changes
+// nothing.
 import { describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
@@ -57,6 +58,125 @@ function accountExport(folder: string, account: string, ...more: string[]): Prom
 function accountImport(folder: string, ...more: string[]): Promise<Finished> {
   return run(['account', 'import', '--account', 'b', ...more], folder)
 }
+
+describe('plants account list', () => {
+  test('shows each account with its plants, its tokens and its last use', async () => {
+    const folder = await folderWith([plant(1), plant(2), plant(3)])
+    await run(['token', 'issue', '--account', 'b'], folder)
+    const used = await tokenFor('c d', folder)
+    const server = serve(folder)
+    expect((await call(await server.url, 'GET', '/plants', { token: used })).status).toBe(200)
+    server.process.kill('SIGTERM')
+    await server.finished
+    const [, listed] =
+      /^(\S+)/m.exec(
+        (await run(['token', 'list', '--account', 'b'], folder)).out.split('\n')[1] ?? '',
+      ) ?? []
+    await run(['token', 'revoke', listed ?? ''], folder)
+
+    const { code, out, err } = await run(['account', 'list'], folder)
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(
+      /^ACCOUNT {2}PLANTS {2}ACTIVE TOKENS {2}LAST USED\na {8}3 {7}1 of 1 {9}never\nb {8}0 {7}1 of 2 {9}never\nc d {6}0 {7}1 of 1 {9}\d{4}-\d\d-\d\d \d\dh\n$/,
+    )
+    const json = JSON.parse((await run(['account', 'list', '--json'], folder)).out)
+    expect(json[1]).toEqual({
+      account: 'b',
+      plants: 0,
+      activeTokens: 1,
+      tokens: 2,
+      lastUsedAt: null,
+    })
+  }, 30_000)
+
+  test('of a store without tokens says how to make an account', async () => {
+    const folder = newFolder()
+    await withStore(`sqlite:${folder}/plants.db`, async () => {})
+    const { code, out } = await run(['account', 'list'], folder)
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(
+        /^There are no accounts\. A token makes one: .* token issue --account NAME /,
+      ),
+    ])
+    expect((await run(['account', 'list', '--json'], folder)).out).toBe('[]\n')
+  })
+})
+
+describe('plants account delete', () => {
+  const many = Array.from({ length: 2500 }, (_, id) => plant(id))
+
+  /** Runs the command on a terminal, and types this when it asks. */
+  async function onTerminal(
+    folder: string,
+    answer: string,
+  ): Promise<{ code: number; shown: string }> {
+    let shown = ''
+    const running = Bun.spawn([launcher, 'account', 'delete', '--account', 'a'], {
+      cwd: folder,
+      terminal: {
+        data: (terminal, data) => {
+          const before = shown
+          shown += Buffer.from(data)
+          if (shown.includes('to go on: ') && !before.includes('to go on: ')) terminal.write(answer)
+        },
+      },
+    })
+    return { code: await running.exited, shown }
+  }
+
+  test.each(['sqlite', 'postgres'])(
+    'revokes its tokens, deletes its plants, and leaves others alone (%s)',
+    async (kind) => {
+      const folder = newFolder()
+      const url =
+        kind === 'sqlite'
+          ? `sqlite:${folder}/plants.db`
+          : await (await sharedPostgres()).createDatabase(`delete_${process.pid}`)
+      if (kind === 'postgres') await prepare(url)
+      await fill(url, 'a', many)
+      await fill(url, 'b', [plant(1)])
+      const args = ['account', 'delete', '--account', 'a', '--yes', '--store', url]
+      const { code, out } = await run(args, folder)
+      expect(code).toBe(0)
+      expect(out).toMatch(
+        /^The account a of \S+ has no plants any more \(2500 deleted\), and its tokens are revoked\.\n$/,
+      )
+      const listed = JSON.parse(
+        (await run(['account', 'list', '--json', '--store', url], folder)).out,
+      )
+      expect(listed).toEqual([
+        { account: 'a', plants: 0, activeTokens: 0, tokens: 1, lastUsedAt: null },
+        { account: 'b', plants: 1, activeTokens: 1, tokens: 1, lastUsedAt: null },
+      ])
+      expect((await run(args, folder)).out).toContain('(0 deleted)')
+    },
+    60_000,
+  )
+
+  test('asks for the name on a terminal, and does nothing without it', async () => {
+    const folder = await folderWith([plant(1)])
+    for (const answer of ['\n', 'b\n', 'yes\n', '\u0004']) {
+      const { code, shown } = await onTerminal(folder, answer)
+      expect(code).toBe(1)
+      expect(shown).toContain('deletes its 1 plant. Type its name to go on: ')
+      expect(shown).toContain('That is not its name; nothing was changed.')
+    }
+    expect(await plantsOf(folder, 'a')).toHaveLength(1)
+    expect((await onTerminal(folder, 'a\n')).code).toBe(0)
+    expect(await plantsOf(folder, 'a')).toHaveLength(0)
+  }, 30_000)
+
+  test('asks nobody if there is no terminal, and then needs --yes', async () => {
+    const folder = await folderWith([plant(1)])
+    const { code, out, err } = await run(['account', 'delete', '--account', 'a'], folder)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toStartWith('plants: --yes is missing, and there is no terminal on which to ask.\n')
+    expect(await plantsOf(folder, 'a')).toHaveLength(1)
+    const unknown = await run(['account', 'delete', '--account', 'x', '--yes'], folder)
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('has no account "x"')])
+  })
+})
 
 describe('plants account export', () => {
   test('writes lines that the API takes as they are', async () => {

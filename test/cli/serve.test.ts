@@ -37,6 +37,8 @@ class Serving {
       tell: () => {},
       draw: () => {},
       inputDescriptor: 0,
+      inputIsTerminal: false,
+      ask: () => Promise.resolve(''),
       outputIsTerminal: false,
       errorDescriptor: openSync(this.#log, 'w'),
       errorIsTerminal: false,
