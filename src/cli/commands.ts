@@ -12,7 +12,7 @@ import { nearest } from './nearest.ts'
 import { serve } from './serve.ts'
 import { type Parsed, quoted, readSettings, type SettingName, UsageProblems } from './settings.ts'
 import { copy, migrate } from './stores.ts'
-import { tokenIssue, tokenList, tokenRevoke } from './tokens.ts'
+import { tokenIssue, tokenList, tokenRevoke, tokenRotate } from './tokens.ts'
 import { Interrupted, type World } from './world.ts'
 
 const commands: readonly Command[] = [
@@ -104,8 +104,15 @@ const commands: readonly Command[] = [
     name: 'token list',
     summary: 'List tokens.',
     positionals: [],
-    settings: ['account', 'json', 'store'],
+    settings: ['account', 'active', 'json', 'store'],
     run: tokenList,
+  }),
+  command({
+    name: 'token rotate',
+    summary: 'Issue a token like another one, print it, and revoke the other one.',
+    positionals: ['TOKEN-ID'],
+    settings: ['store'],
+    run: tokenRotate,
   }),
   command({
     name: 'token revoke',

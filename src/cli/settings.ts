@@ -132,6 +132,11 @@ export const settings = {
     read: readSwitch,
     otherwise: () => false,
   }),
+  active: setting({
+    help: 'only tokens that work: neither revoked nor expired',
+    read: readSwitch,
+    otherwise: () => false,
+  }),
   json: setting({
     help: 'print JSON for programs instead of a table',
     read: readSwitch,

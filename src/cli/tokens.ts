@@ -1,10 +1,12 @@
 // The commands on tokens. They work beside a running server; its store promises how soon it sees
 // their effect.
 
-import { issueToken } from '../domain/access.ts'
+import { issueToken, type TokenRequest } from '../domain/access.ts'
+import type { Tokens } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 import { printable } from '../log.ts'
-import { describeStore } from '../stores/location.ts'
+import { Refused } from '../refused.ts'
+import { describeStore, type StoreLocation } from '../stores/location.ts'
 import { commandToPaste } from './help.ts'
 import { type Parsed, quoted, UsageProblems } from './settings.ts'
 import { withStore } from './stores.ts'
@@ -17,30 +19,64 @@ export async function tokenIssue(
 ): Promise<number> {
   const { account, label, scopes, expires: lifetimeMs, store } = values
   return withStore(store, 'of a request', world, async ({ tokens }) => {
-    const { plain, token } = await issueToken(
-      tokens,
-      { account, label, scopes, lifetimeMs },
-      world.clock.wallMs(),
-      world.randomBytes,
-    )
-    const expiry =
-      token.expiresAtMs === null ? 'does not expire' : `expires ${timeText(token.expiresAtMs)}`
-    world.tell(
-      `Token ${token.id} for the account ${printable(account)} (${scopes.join(', ')}; ${expiry}), in ${describeStore(store)}.`,
-    )
-    world.tell('It is shown only now; keep it safe.')
-    world.print(plain.reveal())
+    await issueAndPrint(tokens, { account, label, scopes, lifetimeMs }, store, world)
+    return 0
+  })
+}
+
+async function issueAndPrint(
+  tokens: Tokens,
+  request: TokenRequest,
+  location: StoreLocation,
+  world: World,
+): Promise<void> {
+  const { plain, token } = await issueToken(
+    tokens,
+    request,
+    world.clock.wallMs(),
+    world.randomBytes,
+  )
+  const expiry =
+    token.expiresAtMs === null ? 'does not expire' : `expires ${timeText(token.expiresAtMs)}`
+  world.tell(
+    `Token ${token.id} for the account ${printable(token.account)} (${token.scopes.join(', ')}; ${expiry}), in ${describeStore(location)}.`,
+  )
+  world.tell('It is shown only now; keep it safe.')
+  world.print(plain.reveal())
+}
+
+/** The former token is revoked last, so that there is one that works whatever fails. */
+export async function tokenRotate(
+  { values: { store }, positionals: [id = ''] }: Parsed<'store'>,
+  world: World,
+): Promise<number> {
+  requireTokenId(id, store, world)
+  return withStore(store, 'of a request', world, async ({ tokens }) => {
+    const former = (await tokens.list()).find((token) => token.id === id)
+    if (former === undefined) return noSuchToken(id, store, world)
+    const state = tokenState(former, world.clock.wallMs())
+    if (state !== 'active')
+      throw new Refused(
+        `Token ${id} is ${state} already. Issue a new one with: ${commandToPaste(world, ['token', 'issue', '--account', former.account], store)}`,
+      )
+    const { account, label, scopes, createdAtMs, expiresAtMs } = former
+    const lifetimeMs = expiresAtMs === null ? null : expiresAtMs - createdAtMs
+    await issueAndPrint(tokens, { account, label, scopes, lifetimeMs }, store, world)
+    await tokens.revoke(id, world.clock.wallMs())
+    world.tell(`Token ${id} is revoked.`)
     return 0
   })
 }
 
 export async function tokenList(
-  { values }: Parsed<'account' | 'json' | 'store'>,
+  { values }: Parsed<'account' | 'active' | 'json' | 'store'>,
   world: World,
 ): Promise<number> {
   return withStore(values.store, 'of a command', world, async (opened) => {
-    const tokens = await opened.tokens.list(values.account)
     const nowMs = world.clock.wallMs()
+    const tokens = (await opened.tokens.list(values.account)).filter(
+      (token) => !values.active || tokenState(token, nowMs) === 'active',
+    )
     if (values.json) {
       const published = tokens.map((token) => ({
         id: token.id,
@@ -66,24 +102,29 @@ export async function tokenList(
 }
 
 export async function tokenRevoke(
-  { values, positionals }: Parsed<'store'>,
+  { values: { store }, positionals: [id = ''] }: Parsed<'store'>,
   world: World,
 ): Promise<number> {
-  const [id = ''] = positionals
-  const listing = commandToPaste(world, ['token', 'list'], values.store)
-  if (id.startsWith('plants_'))
-    throw new UsageProblems([
-      `that is a token, not the id of one. The ids are shown by: ${listing}`,
-    ])
-  return withStore(values.store, 'of a request', world, async (opened) => {
-    const token = await opened.tokens.revoke(id, world.clock.wallMs())
-    if (token === undefined) {
-      world.tell(`plants: no token has the id ${quoted(id)}. All are shown by: ${listing}`)
-      return 1
-    }
+  requireTokenId(id, store, world)
+  return withStore(store, 'of a request', world, async ({ tokens }) => {
+    const token = await tokens.revoke(id, world.clock.wallMs())
+    if (token === undefined) return noSuchToken(id, store, world)
     world.tell(`Token ${token.id} of the account ${printable(token.account)} is revoked.`)
     return 0
   })
+}
+
+/** Throws UsageProblems if a token was given in the place of its id. */
+function requireTokenId(id: string, store: StoreLocation, world: World): void {
+  if (!id.startsWith('plants_')) return
+  const listing = commandToPaste(world, ['token', 'list'], store)
+  throw new UsageProblems([`that is a token, not the id of one. The ids are shown by: ${listing}`])
+}
+
+function noSuchToken(id: string, store: StoreLocation, world: World): number {
+  const listing = commandToPaste(world, ['token', 'list'], store)
+  world.tell(`plants: no token has the id ${quoted(id)}. All are shown by: ${listing}`)
+  return 1
 }
 
 function table(tokens: readonly Token[], nowMs: number): string {

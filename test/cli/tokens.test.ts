@@ -170,6 +170,66 @@ describe('plants token list', () => {
   })
 })
 
+describe('plants token rotate', () => {
+  const tokensIn = async (home: string, ...more: string[]): Promise<Record<string, unknown>[]> =>
+    JSON.parse((await run(['token', 'list', '--json', ...more], home)).out)
+
+  test('issues a token like the former one, and revokes that', async () => {
+    const home = folder()
+    await makeStore(home)
+    const args = ['--account', 'a', '--label', 'ci', '--scopes', 'plants:read', '--expires', '90d']
+    const issued = await run(['token', 'issue', ...args], home)
+    const [former] = await tokensIn(home)
+    const id = String(former?.['id'])
+    const { code, out, err } = await run(['token', 'rotate', id], home)
+    expect(code).toBe(0)
+    expect(out).toMatch(/^plants_[0-9A-Za-z]{49}\n$/)
+    expect(out).not.toBe(issued.out)
+    expect(err).toEndWith(`\nToken ${id} is revoked.\n`)
+    const active = await tokensIn(home, '--active')
+    expect(active).toEqual([
+      expect.objectContaining({
+        account: 'a',
+        label: 'ci',
+        scopes: ['plants:read'],
+        state: 'active',
+      }),
+    ])
+    const [{ expiresAt, createdAt } = {}] = active
+    expect(Date.parse(String(expiresAt)) - Date.parse(String(createdAt))).toBe(90 * 86_400_000)
+    expect(await tokensIn(home)).toHaveLength(2)
+
+    const server = serve(home)
+    const status = async (token: string): Promise<number> =>
+      (await call(await server.url, 'GET', '/plants', { token: token.trim() })).status
+    expect([await status(issued.out), await status(out)]).toEqual([401, 200])
+    server.process.kill('SIGTERM')
+    await server.finished
+  }, 30_000)
+
+  test('refuses one that is revoked, one that is not there, and a token', async () => {
+    const home = folder()
+    await makeStore(home)
+    const token = await tokenFor('a', home)
+    const id = String((await tokensIn(home))[0]?.['id'])
+    await run(['token', 'revoke', id], home)
+    const revoked = await run(['token', 'rotate', id], home)
+    expect([revoked.code, revoked.out]).toEqual([1, ''])
+    expect(revoked.err).toStartWith(
+      `plants: Token ${id} is revoked already. Issue a new one with: `,
+    )
+    const missing = await run(['token', 'rotate', 'ffff'], home)
+    expect([missing.code, missing.err]).toEqual([
+      1,
+      expect.stringContaining('no token has the id "ffff"'),
+    ])
+    const confused = await run(['token', 'rotate', token], home)
+    expect([confused.code, confused.err]).toEqual([2, expect.stringContaining('that is a token')])
+    expect(confused.err).not.toContain(token)
+    expect(await tokensIn(home)).toHaveLength(1)
+  })
+})
+
 describe('plants token revoke', () => {
   test('refuses an id that is not there', async () => {
     const home = folder()
