@@ -34,13 +34,13 @@ export function int64(annotations: PublishedSchema): Member<bigint> & Parameter<
     return refuseInput(`${name} must be an integer between ${int64Min} and ${int64Max}${spelling}.`)
   }
   return {
-    // The upper bound is exclusive because many readers use doubles, which can hold 2^63 but not
-    // 2^63 - 1.
+    // A reader that uses doubles takes the upper bound for 2^63. An exclusive bound of 2^63 would be
+    // exact for these, but generators of code for 64-bit integers cannot read it.
     published: {
       type: 'integer',
       format: 'int64',
       minimum: int64Min,
-      exclusiveMaximum: int64Max + 1n,
+      maximum: int64Max,
       ...annotations,
     },
     fromJson: (json, name) =>
@@ -80,7 +80,8 @@ export function count(annotations: PublishedSchema): Parameter<number> {
  */
 export function text(annotations: PublishedSchema): Member<string> {
   return {
-    published: { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$', ...annotations },
+    // Surrogates are not in the pattern: readers of UTF-16 would refuse every emoji.
+    published: { type: 'string', pattern: '^[^\\x00]*$', ...annotations },
     fromJson: (json, name) => {
       if (typeof json !== 'string') return refuseKind(name, 'a string', json)
       if (json.includes('\0')) return refuseInput(`${name} must not contain the character U+0000.`)

@@ -4,11 +4,12 @@ import { nestingMax, valuesMax } from './json.ts'
 import { formatted, int64, object, text } from './kinds.ts'
 
 const name = text({
-  description: 'Name of the plant. Kept as it is sent: nothing is trimmed or normalised.',
+  description:
+    'Name of the plant. Any Unicode text but U+0000 and lone surrogates. Kept as it is sent: nothing is trimmed or normalised.',
   examples: ['Monstera deliciosa'],
 })
 const tag = text({
-  description: 'Type of the plant. Leave it out when there is none.',
+  description: 'Type of the plant. Text as in the name. Leave it out when there is none.',
   examples: ['indoor'],
 })
 
