@@ -56,6 +56,12 @@ export interface Store {
    */
   ready(): Promise<void>
 
+  /** How many writes were asked for and are not settled yet. */
+  waitingWrites(): number
+
+  /** How many bytes the store takes on its disk. Fails with `store-unavailable`. */
+  bytes(): Awaitable<number>
+
   /**
    * Finishes every write that was asked for, then frees all resources. A second call waits for the
    * first.

@@ -60,12 +60,19 @@ const longCommitMs = 2
 export class WriteQuota {
   readonly #taken = new Map<string, number>()
   #free = waitingTextMax
+  #writes = 0
+
+  /** How many writes are not settled. */
+  get writes(): number {
+    return this.#writes
+  }
 
   take(account: string, text: number): boolean {
     const taken = (this.#taken.get(account) ?? 0) + text
     if (taken > this.#free - text) return false
     this.#taken.set(account, taken)
     this.#free -= text
+    this.#writes += 1
     return true
   }
 
@@ -74,6 +81,7 @@ export class WriteQuota {
     if (left > 0) this.#taken.set(account, left)
     else this.#taken.delete(account)
     this.#free += text
+    this.#writes -= 1
   }
 }
 

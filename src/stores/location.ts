@@ -39,6 +39,8 @@ export function withoutPasswords(sentence: string): string {
   return sentence.replace(/"((?:\\.|[^"\\])*?:\/\/)(?:\\.|[^"\\])*"/g, '"$1[redacted]"')
 }
 
+export type Committed = (writes: number, tookMs: number) => void
+
 export interface StoreOptions {
   /** Whether a store that is not there yet may be made. */
   readonly use: 'create' | 'existing'
@@ -53,6 +55,8 @@ export interface StoreOptions {
   readonly note: (message: string) => void
   /** Told of what the operator should look at. */
   readonly warn: (message: string, cause?: unknown) => void
+  /** Told of each commit: how many writes shared it, and how long it took. */
+  readonly committed?: Committed | undefined
   /** What to do if the store is not there and may not be made, as the end of a sentence. */
   readonly ifMissing?: string
 }

@@ -63,6 +63,8 @@ export function sharingReads(store: Store, atEndOfTurn: (ask: () => void) => voi
     },
     kept: store.kept,
     ready: () => store.ready(),
+    waitingWrites: () => store.waitingWrites(),
+    bytes: () => store.bytes(),
     close: () => store.close(),
   }
 }

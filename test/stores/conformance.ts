@@ -430,6 +430,18 @@ export function describeStore(name: string, open: () => Promise<StoreCase>): voi
       await again.close()
     })
 
+    on('tells how many writes wait, and how large it is', async (store) => {
+      const bytesBefore = await store.bytes()
+      expect(bytesBefore).toBeGreaterThan(0)
+      expect(store.waitingWrites()).toBe(0)
+      const writes = Array.from({ length: 300 }, (_, n) => store.plants.create('a', plant(n)))
+      expect(store.waitingWrites()).toBe(300)
+      await Promise.all(writes)
+      // They may lie in room that was free already.
+      expect(await store.bytes()).toBeGreaterThanOrEqual(bytesBefore)
+      expect(store.waitingWrites()).toBe(0)
+    })
+
     on('finishes what was asked for before it closes', async (store, opened) => {
       const writes = Array.from({ length: 300 }, (_, n) => store.plants.create('a', plant(n)))
       await Promise.all([store.close(), store.close()])

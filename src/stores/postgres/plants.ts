@@ -32,6 +32,7 @@ import type { Clock } from '../../clock.ts'
 import { type IdentifiedPlant, type KeptPlant, textLength } from '../../domain/plant.ts'
 import { type PlantPage, type PlantRange, type Plants, pageTextMax } from '../../domain/store.ts'
 import { CommitGroups, WriteQuota } from '../groupCommit.ts'
+import type { Committed } from '../location.ts'
 import { createLength, firstAfter, idMax, insertOrFind, writeLengthMin } from '../plants.ts'
 import type { Attempts } from './attempts.ts'
 import type { Engine } from './schema.ts'
@@ -51,6 +52,8 @@ export class PostgresPlants implements Plants {
   readonly #engine: Engine
   readonly #randomBytes: (count: number) => Uint8Array
   readonly #clock: Clock
+  readonly #committed: Committed | undefined
+  readonly #quota = new WriteQuota()
   /** How this engine takes a batch. */
   readonly #batches: { readonly create: Statement; readonly delete: Statement }
   readonly #creates: CommitGroups<Create, boolean>
@@ -62,6 +65,7 @@ export class PostgresPlants implements Plants {
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
+    committed: Committed | undefined,
   ) {
     this.#attempts = attempts
     this.#engine = engine
@@ -70,7 +74,8 @@ export class PostgresPlants implements Plants {
       : { create: statements.createPlants, delete: statements.deletePlants }
     this.#randomBytes = randomBytes
     this.#clock = clock
-    const shared = { clock, quota: new WriteQuota(), waitMaxMs: operationMs }
+    this.#committed = committed
+    const shared = { clock, quota: this.#quota, waitMaxMs: operationMs }
     this.#creates = new CommitGroups<Create, boolean>(
       (group, batch) => this.#createAll(group, batch),
       {
@@ -138,6 +143,11 @@ export class PostgresPlants implements Plants {
     return Number(row?.['plants'])
   }
 
+  /** As `waitingWrites` of `Store`. */
+  waitingWrites(): number {
+    return this.#quota.writes
+  }
+
   /** Resolves when every write that was asked for is settled. */
   async finish(): Promise<void> {
     await Promise.all([this.#creates.finish(), this.#deletes.finish()])
@@ -171,6 +181,7 @@ export class PostgresPlants implements Plants {
   ): Promise<readonly boolean[]> {
     const number = Buffer.from(this.#randomBytes(8)).readBigInt64LE()
     const nowMs = this.#clock.wallMs()
+    const startMs = this.#clock.monotonicMs()
     // In one order, so that processes do not lock each other out.
     const sorted = batch.toSorted(inOrder)
     const accounts = sorted.map(({ account }) => account)
@@ -184,6 +195,7 @@ export class PostgresPlants implements Plants {
         ...textsOf(sorted),
       ],
     )
+    this.#committed?.(batch.length, this.#clock.monotonicMs() - startMs)
     if (number % batchesPerLook === 0n)
       void this.#attempts
         .tryOnce(statements.forgetBatches, [group, nowMs - batchKnownMs])

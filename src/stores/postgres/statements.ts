@@ -151,6 +151,10 @@ export const statements = {
   },
 
   keptPlants: { name: 'kept_plants', text: boundedRange('id, name, tag, idempotency_key') },
+  databaseBytes: {
+    name: 'database_bytes',
+    text: 'select pg_database_size(current_database()) as bytes',
+  },
   countPlants: { name: 'count_plants', text: 'select count(*) as plants from plants' },
   countPlantsOf: {
     name: 'count_plants_of',

@@ -2,7 +2,7 @@
 // truth is kept here, so that any number of processes may share a database.
 import type { Clock } from '../../clock.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
-import type { StoreOptions } from '../location.ts'
+import type { Committed, StoreOptions } from '../location.ts'
 import { Attempts } from './attempts.ts'
 import { commandDeadlines, requestDeadlines } from './cluster/deadlines.ts'
 import { Nodes } from './cluster/nodes.ts'
@@ -19,7 +19,7 @@ import { PostgresTokens } from './tokens.ts'
  */
 export async function openPostgresStore(
   location: PostgresLocation,
-  { patience, clock, randomBytes, note, warn }: StoreOptions,
+  { patience, clock, randomBytes, note, warn, committed }: StoreOptions,
 ): Promise<Store> {
   const deadlines = patience === 'of a command' ? commandDeadlines : requestDeadlines
   const nodes = new Nodes(location, deadlines, clock, note, warn)
@@ -30,7 +30,7 @@ export async function openPostgresStore(
     await first.close()
     await nodes.connect()
     const engine = await requireSchema(nodes)
-    return new PostgresStore(nodes, engine, deadlines.operationMs, randomBytes, clock)
+    return new PostgresStore(nodes, engine, deadlines.operationMs, randomBytes, clock, committed)
   } catch (error) {
     await nodes.close()
     throw postgresRefusal(location, error)
@@ -73,10 +73,18 @@ class PostgresStore implements Store {
     operationMs: number,
     randomBytes: (count: number) => Uint8Array,
     clock: Clock,
+    committed: Committed | undefined,
   ) {
     this.#nodes = nodes
     this.#attempts = new Attempts(nodes, engine, operationMs, randomBytes, clock)
-    this.plants = new PostgresPlants(this.#attempts, engine, operationMs, randomBytes, clock)
+    this.plants = new PostgresPlants(
+      this.#attempts,
+      engine,
+      operationMs,
+      randomBytes,
+      clock,
+      committed,
+    )
     this.tokens = new PostgresTokens(this.#attempts, clock)
     this.kept = {
       plants: (account, range) => this.plants.kept(account, range),
@@ -87,6 +95,16 @@ class PostgresStore implements Store {
 
   async ready(): Promise<void> {
     await this.#attempts.tryOnce(statements.probe, ['', 0n])
+  }
+
+  waitingWrites(): number {
+    return this.plants.waitingWrites()
+  }
+
+  /** Of the whole database, on the node that answers. */
+  async bytes(): Promise<number> {
+    const [row] = await this.#attempts.read(statements.databaseBytes, [])
+    return Number(row?.['bytes'])
   }
 
   close(): Promise<void> {

@@ -1,14 +1,15 @@
 // The store on SQLite: reads on the caller's thread, which the page cache answers, and writes in
 // batches on a thread of their own, which waits for the disk.
+import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import type { Failure } from '../../domain/failure.ts'
 import type { Copyable, Store } from '../../domain/store.ts'
 import { nothingDone } from '../failures.ts'
 import { GroupCommit, WriteQuota } from '../groupCommit.ts'
-import type { StoreOptions } from '../location.ts'
+import type { Committed, StoreOptions } from '../location.ts'
 import { createLength, writeLengthMin } from '../plants.ts'
-import { closingOnError, connect, onceUnlocked } from './connection.ts'
+import { closingOnError, connect, onceUnlocked, reading } from './connection.ts'
 import {
   findLoss,
   type Place,
@@ -34,7 +35,7 @@ export async function openSqliteStore(
   options: StoreOptions,
 ): Promise<Store> {
   const { path } = location
-  const { clock, warn } = options
+  const { clock, warn, committed } = options
   try {
     await prepareFile(path, options)
     await refuseLostLog(path, clock)
@@ -44,7 +45,7 @@ export async function openSqliteStore(
       await onceUnlocked(database, clock, () => migrate(database))
       const place = [...file, ...placeOfLog(path)]
       const channel = await openChannel({ path, place }, clock, warn)
-      return new SqliteStore(database, channel, place, clock)
+      return new SqliteStore(database, channel, place, clock, committed)
     })
   } catch (error) {
     throw sqliteRefusal(location, error)
@@ -59,20 +60,29 @@ export class SqliteStore implements Store {
   readonly #channel: Channel
   readonly #place: Place
   readonly #clock: Clock
+  readonly #committed: Committed | undefined
+  readonly #quota = new WriteQuota()
   readonly #writes: GroupCommit<Write, Outcome>
   /** Why the last commit failed, until one has succeeded. */
   #failing: unknown
   #callOffRetry: (() => void) | undefined
   #closed: Promise<void> | undefined
 
-  constructor(database: DatabaseSync, channel: Channel, place: Place, clock: Clock) {
+  constructor(
+    database: DatabaseSync,
+    channel: Channel,
+    place: Place,
+    clock: Clock,
+    committed?: Committed,
+  ) {
     this.#database = database
     this.#channel = channel
     this.#place = place
     this.#clock = clock
+    this.#committed = committed
     this.#writes = new GroupCommit((batch) => this.#commit(batch), {
       clock,
-      quota: new WriteQuota(),
+      quota: this.#quota,
       lengthOf: (write) =>
         write.kind === 'createPlant' ? createLength(write.plant) : writeLengthMin,
     })
@@ -86,6 +96,17 @@ export class SqliteStore implements Store {
     if (this.#failing !== undefined) throw nothingDone(this.#failing)
     this.plants.nthId('', undefined, 1)
     await this.#write({ kind: 'probe' })
+  }
+
+  waitingWrites(): number {
+    return this.#quota.writes
+  }
+
+  /** Of the file, its log and the log's index. */
+  bytes(): number {
+    // By identity, because a symbolic link stands beside the file that it leads to.
+    const files = new Map(this.#place.map(({ identity, file }) => [identity, file])).values()
+    return reading(() => files.reduce((bytes, file) => bytes + statSync(file).size, 0))
   }
 
   close(): Promise<void> {
@@ -112,10 +133,14 @@ export class SqliteStore implements Store {
    * must.
    */
   async #commit(batch: readonly Write[]): Promise<readonly Outcome[]> {
+    const startMs = this.#clock.monotonicMs()
     try {
       const outcomes = await this.#channel.commit(batch)
       // A batch that changed nothing had nothing to commit, so it proves nothing.
-      if (outcomes.some((changes) => changes > 0)) this.#failing = undefined
+      if (outcomes.some((changes) => changes > 0)) {
+        this.#failing = undefined
+        this.#committed?.(batch.length, this.#clock.monotonicMs() - startMs)
+      }
       return outcomes
     } catch (failure) {
       this.#failing = (failure as Failure).cause
