@@ -4,16 +4,18 @@ import { write } from 'node:fs'
 import { type Clock, dateOf } from './clock.ts'
 
 /**
- * A request while it is under way. `client` is an address, `route` the path template, `account`
- * that of the caller.
+ * A request while it is under way. `client` is an address, `operation` a name of the contract,
+ * `route` the path template, `account` that of the caller, `refusal` why it failed.
  */
 export interface RequestEntry {
   readonly startedMs: number
   readonly requestId: string
   readonly method: string
   readonly client: string | undefined
+  operation: string | undefined
   route: string | undefined
   account: string | undefined
+  refusal: string | undefined
 }
 
 export interface Log {

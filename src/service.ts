@@ -6,8 +6,9 @@ import { defaultLimits, type Limits } from './http/context.ts'
 import { LongAnswers } from './http/longAnswers.ts'
 import { Pace } from './http/pace.ts'
 import { loadPages } from './http/pages.ts'
-import { listen } from './http/server.ts'
+import { listen, listenForMetrics, type MetricsServer } from './http/server.ts'
 import type { Log } from './log.ts'
+import { Metrics } from './metrics.ts'
 import type { StoreLocation } from './stores/location.ts'
 import { openStore } from './stores/open.ts'
 import { sharingReads } from './stores/sharing.ts'
@@ -15,6 +16,8 @@ import { sharingReads } from './stores/sharing.ts'
 export interface ServiceOptions {
   readonly host: string
   readonly port: number
+  /** Where the metrics are, on the loopback address; absent: nowhere. */
+  readonly metricsPort?: number | undefined
   readonly store: StoreLocation
   readonly log: Log
   readonly clock: Clock
@@ -26,6 +29,8 @@ export interface ServiceOptions {
 export interface Service {
   /** Where it listens: http://HOST:PORT. */
   readonly url: string
+  /** Where its metrics are, if they were asked for: http://127.0.0.1:PORT/metrics. */
+  readonly metricsUrl: string | undefined
   readonly store: Store
   /** How many requests have no complete answer yet. */
   readonly underWay: () => number
@@ -38,8 +43,9 @@ export interface Service {
  * listen or open its store.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { host, port, log, clock, randomBytes, limits = defaultLimits } = options
+  const { host, port, metricsPort, log, clock, randomBytes, limits = defaultLimits } = options
   const pages = loadPages()
+  const metrics = metricsPort === undefined ? undefined : new Metrics(clock)
   // It listens first, so that a port that is taken leaves no new store behind. Requests wait until
   // the store is open.
   const opened = Promise.withResolvers<void>()
@@ -51,22 +57,37 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { host, port, idleSeconds: limits.idleSeconds, clock, log },
     (request, connections) => answer(request, connections),
   )
-  const store = await openStore(options.store, {
-    use: 'create',
-    patience: 'of a request',
-    clock,
-    randomBytes,
-    note: log.note,
-    warn: log.warn,
-  }).catch(async (error) => {
+  let store: Store
+  let metricsServer: MetricsServer | undefined
+  try {
+    if (metrics !== undefined && metricsPort !== undefined)
+      metricsServer = listenForMetrics({ port: metricsPort, log }, async () => {
+        await opened.promise
+        return await metrics.text(store, await server.connections())
+      })
+    store = await openStore(options.store, {
+      use: 'create',
+      patience: 'of a request',
+      clock,
+      randomBytes,
+      note: log.note,
+      warn: log.warn,
+      committed: (writes, tookMs) => metrics?.committed(writes, tookMs),
+    })
+  } catch (error) {
     await server.cut()
+    await metricsServer?.cut()
     throw error
-  })
+  }
   let stopping = false
   const pace = new Pace()
   answer = answerer({
     store: sharingReads(store, setImmediate),
     log,
+    requestEnded: (entry, status, ending) => {
+      if (!probes.has(entry.operation)) log.request(entry, status, ending)
+      metrics?.requestEnded(entry, status)
+    },
     limits,
     pages,
     pace,
@@ -78,15 +99,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   opened.resolve()
   return {
     url: server.url,
+    metricsUrl: metricsServer?.url,
     store,
     underWay: server.underWay,
     stop: async () => {
       stopping = true
       await server.stop()
+      await metricsServer?.cut()
       await store.close()
     },
   }
 }
+
+/** Machines ask these every few seconds, and their lines in the log would hide the others. */
+const probes: ReadonlySet<string | undefined> = new Set(['livez', 'readyz'])
 
 /** Request ids are random, because a counter would tell each client how much the others ask. */
 function requestIds(randomBytes: ServiceOptions['randomBytes']): () => string {

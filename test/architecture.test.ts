@@ -23,7 +23,7 @@ function roomOf(path: string): string {
 const allowed: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'clock'],
   cli: ['clock', 'contract', 'domain', 'log', 'refused', 'service', 'stores'],
-  service: ['clock', 'domain', 'http', 'log', 'stores'],
+  service: ['clock', 'domain', 'http', 'log', 'metrics', 'stores'],
   http: ['clock', 'contract', 'domain', 'log', 'refused'],
   contract: ['domain'],
   stores: ['clock', 'domain', 'refused', 'stores/postgres', 'stores/sqlite'],
@@ -31,6 +31,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'stores/postgres': ['clock', 'domain', 'refused', 'stores'],
   domain: [],
   log: ['clock'],
+  metrics: ['clock', 'contract', 'domain', 'log'],
   clock: [],
   refused: [],
 }

@@ -14,8 +14,10 @@ const entry = {
   requestId: 'id "1"',
   method: 'GET',
   client: '127.0.0.1',
+  operation: 'listPlants',
   route: '/plants',
   account: 'a\u001b[31m\n',
+  refusal: undefined,
 }
 const ending = { bytes: 2, complete: true }
 

@@ -40,11 +40,15 @@ export const settings = {
     placeholder: 'NUMBER',
     help: 'port to listen on; 0 takes a free one (default 8080)',
     variable: 'PLANTS_PORT',
-    read: (text) =>
-      /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535
-        ? Number(text)
-        : new Mistake('a number from 0 to 65535'),
+    read: readPort,
     otherwise: () => 8080,
+  }),
+  'metrics-port': setting<number | undefined>({
+    placeholder: 'NUMBER',
+    help: 'port for metrics in the format of Prometheus, at /metrics on 127.0.0.1 (default: none)',
+    variable: 'PLANTS_METRICS_PORT',
+    read: readPort,
+    otherwise: () => undefined,
   }),
   store: setting<StoreLocation>({
     placeholder: 'URL',
@@ -294,6 +298,12 @@ function keptByNpm(
 
 function setting<Value>(declared: Setting<Value>): Setting<Value> {
   return declared
+}
+
+function readPort(text: string): number | Mistake {
+  return /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535
+    ? Number(text)
+    : new Mistake('a number from 0 to 65535')
 }
 
 function readSwitch(text: string): boolean | Mistake {

@@ -1,6 +1,6 @@
 // The whole walk of a request, in its one order: match, identify, read, operate, respond. Each step
 // refuses by throwing a Failure. This file catches it and makes its answer.
-import { type OperationId, readInput } from '../contract/operations.ts'
+import { readInput } from '../contract/operations.ts'
 import type { Refusal } from '../contract/refusals.ts'
 import { authenticate, type Caller, requireScope } from '../domain/access.ts'
 import type { Failure } from '../domain/failure.ts'
@@ -17,7 +17,7 @@ import type { Connections } from './server.ts'
 export type Answer = (request: Request, connections: Connections) => Promise<Response>
 
 export function answerer(context: Context): Answer {
-  const { store, clock, limits, pace, log } = context
+  const { store, clock, limits, pace, log, requestEnded } = context
   const outages = new Outages(log, clock)
   return async function answer(request, connections) {
     const entry = beginEntry(request, connections, context)
@@ -25,6 +25,7 @@ export function answerer(context: Context): Answer {
     let reply: Reply
     try {
       route = match(request)
+      entry.operation = route.id
       entry.route = route.operation.path
       const { access, body } = route.operation
       let caller: Caller | undefined
@@ -51,13 +52,14 @@ export function answerer(context: Context): Answer {
     } catch (error) {
       const failure = asFailure(error)
       logCause(failure)
+      entry.refusal = failure.refusal
       reply = refuse(failure)
     }
     const closing = context.isStopping() || leavesMuchUnread(request, limits)
     const response = respond(request, reply, context.longAnswers, connections, (ending) => {
       if (ending.cause !== undefined) logCause(asFailure(ending.cause))
       const status = ending.complete || ending.bytes > 0 ? reply.status : undefined
-      if (route === undefined || !probes.has(route.id)) log.request(entry, status, ending)
+      requestEnded(entry, status, ending)
     })
     response.headers.set('x-request-id', entry.requestId)
     if (closing) response.headers.set('connection', 'close')
@@ -79,9 +81,6 @@ function isLarge({ body }: Reply): boolean {
   return body !== null && typeof body !== 'function' && body.length > largeMin
 }
 
-/** Machines ask these every few seconds, and their lines in the log would hide the others. */
-const probes: ReadonlySet<OperationId> = new Set(['livez', 'readyz'])
-
 /** What the log's lines on outages call the work of a request. */
 function workOf(route: Route | undefined): string {
   const access = route?.operation.access
@@ -102,8 +101,10 @@ function beginEntry(
     requestId: isUsable ? sentId : newRequestId(),
     method: request.method,
     client: connections.addressOf(request),
+    operation: undefined,
     route: undefined,
     account: undefined,
+    refusal: undefined,
   }
 }
 

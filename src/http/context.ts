@@ -28,6 +28,8 @@ export const defaultLimits: Limits = {
 export interface Context {
   readonly store: Store
   readonly log: Log
+  /** Hears of every request that has ended, as the log does. */
+  readonly requestEnded: Log['request']
   readonly limits: Limits
   readonly pages: Pages
   readonly pace: Pace

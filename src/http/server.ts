@@ -1,5 +1,7 @@
 // The edge to the network, and the only file that knows Bun.serve.
+import { readFile } from 'node:fs/promises'
 import type { Clock } from '../clock.ts'
+import { type Refusal, refusals } from '../contract/refusals.ts'
 import type { Log } from '../log.ts'
 import { Refused } from '../refused.ts'
 import { watchDescriptors } from './descriptors.ts'
@@ -19,11 +21,15 @@ export interface Server {
   readonly url: string
   /** How many requests have no complete answer yet. */
   readonly underWay: () => number
+  /** How many connections clients hold; undefined if this system does not say (macOS). */
+  readonly connections: () => Promise<number | undefined>
   /** Takes no new connections. Resolves when every request under way is answered. */
   readonly stop: () => Promise<void>
   /** Cuts all connections at once. */
   readonly cut: () => Promise<void>
 }
+
+export type MetricsServer = Pick<Server, 'url' | 'cut'>
 
 export interface ListenOptions {
   readonly host: string
@@ -63,7 +69,7 @@ export function listen(
     })
     return server
   }
-  let current = explained(host, port, () => bind(port))
+  let current = explained(host, port, '--port', () => bind(port))
   const boundPort = current.port ?? port
   /** Servers that take no new connections but may still have requests under way. */
   let earlier: Bun.Server<undefined>[] = []
@@ -111,26 +117,82 @@ export function listen(
       await cut()
     },
     underWay,
+    connections: () => connectionsTo(boundPort),
     cut,
   }
+}
+
+/**
+ * Answers GET /metrics, and nothing else, on the loopback address. Throws Refused if the port cannot
+ * be used.
+ */
+export function listenForMetrics(
+  { port, log }: Pick<ListenOptions, 'port' | 'log'>,
+  metrics: () => Promise<string>,
+): MetricsServer {
+  const host = '127.0.0.1'
+  const server = explained(host, port, '--metrics-port', () =>
+    Bun.serve({
+      hostname: host,
+      port,
+      reusePort: false,
+      development: false,
+      fetch: async (request) => {
+        if (new URL(request.url).pathname !== '/metrics')
+          return plainRefusal('path-unknown', 'Only /metrics is here.')
+        if (request.method !== 'GET')
+          return plainRefusal('method-not-allowed', 'Only GET is taken.')
+        return new Response(await metrics(), { headers: { 'content-type': metricsMedia } })
+      },
+      error: (cause) => {
+        log.failure('The metrics could not be told.', { cause })
+        return plainRefusal('internal', 'The service failed to answer.')
+      },
+    }),
+  )
+  return { url: `http://${host}:${server.port}/metrics`, cut: () => server.stop(true) }
+}
+
+/** The text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/. */
+const metricsMedia = 'text/plain; version=0.0.4; charset=utf-8'
+
+function plainRefusal(refusal: Refusal, sentence: string): Response {
+  return new Response(`${sentence}\n`, { status: refusals[refusal].status })
+}
+
+/**
+ * Counts the connections to a port by the kernel's tables, because the runtime does not tell. In
+ * these a connection that this end has not closed is in state 01 or 08.
+ */
+async function connectionsTo(port: number): Promise<number | undefined> {
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) => readFile(`/proc/self/net/${name}`, 'latin1').catch(() => '')),
+  )
+  if (tables.every((table) => table === '')) return undefined
+  const portInHex = port.toString(16).toUpperCase().padStart(4, '0')
+  const connection = new RegExp(
+    `^ *\\d+: [0-9A-F]+:${portInHex} [0-9A-F]+:[0-9A-F]{4} 0[18] `,
+    'gm',
+  )
+  return tables.join('\n').match(connection)?.length ?? 0
 }
 
 /** How often a stop checks whether everything is answered. */
 const pollMs = 10
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons = (flag: string): Readonly<Record<string, string>> => ({
   EACCES: 'permission is denied; ports below 1024 are for root',
-  EADDRINUSE: 'another program listens there; choose another --port, or 0 for a free one',
+  EADDRINUSE: `another program listens there; choose another ${flag}, or 0 for a free one`,
   EADDRNOTAVAIL: 'this machine does not have that address',
   ENOTFOUND: 'no such host is known',
-}
+})
 
-function explained<Value>(host: string, port: number, bind: () => Value): Value {
+function explained<Value>(host: string, port: number, flag: string, bind: () => Value): Value {
   try {
     return bind()
   } catch (cause) {
-    const reason =
-      reasons[(cause as { code?: string }).code ?? ''] ?? 'the address cannot be used; check --host'
+    const { code = '' } = cause as { code?: string }
+    const reason = reasons(flag)[code] ?? 'the address cannot be used; check --host'
     throw new Refused(`Cannot listen on ${host} port ${port}: ${reason}.`, { cause })
   }
 }

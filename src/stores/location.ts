@@ -56,7 +56,7 @@ export interface StoreOptions {
   /** Told of what the operator should look at. */
   readonly warn: (message: string, cause?: unknown) => void
   /** Told of each commit: how many writes shared it, and how long it took. */
-  readonly committed?: Committed | undefined
+  readonly committed?: Committed
   /** What to do if the store is not there and may not be made, as the end of a sentence. */
   readonly ifMissing?: string
 }
