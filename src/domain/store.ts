@@ -51,8 +51,8 @@ export interface Store {
   readonly kept: Copyable
 
   /**
-   * Resolves once the store has shown that it can be read and would take a write. It writes
-   * nothing for that.
+   * Resolves once the store has shown that it can be read and takes writes. It changes no plant and
+   * no token for that.
    */
   ready(): Promise<void>
 

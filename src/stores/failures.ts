@@ -23,8 +23,8 @@ export function storeRefused(
     : new Refused(`The store ${store} cannot be ${undone}: ${reason}.`, { cause })
 }
 
-export function nothingDone(cause: unknown): Failure {
-  return new Failure('store-unavailable', undefined, { cause })
+export function nothingDone(cause: unknown, sentence?: string): Failure {
+  return new Failure('store-unavailable', sentence, { cause })
 }
 
 export function writeUncertain(cause: unknown): Failure {

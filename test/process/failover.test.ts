@@ -140,6 +140,49 @@ describe('a commit that did not reach the standby', () => {
   }, 30_000)
 })
 
+describe('readiness', () => {
+  test('ends while the only synchronous standby is away, and one commit waits, not ever more', async () => {
+    const token = await newToken('ready')
+    const answersOf = (path: string) =>
+      Promise.all(urls.map((url) => call(url, 'GET', path, { token })))
+    const statusesOf = async (path: string) => (await answersOf(path)).map(({ status }) => status)
+    await until('both are ready', async () => !(await statusesOf('/readyz')).includes(503))
+    standby.pause()
+    await until('neither is ready', async () => !(await statusesOf('/readyz')).includes(200))
+    for (let round = 0; round < 2; round += 1) {
+      await Bun.sleep(1000)
+      for (const { status, json } of await answersOf('/readyz'))
+        expect({ status, json }).toEqual({
+          status: 503,
+          json: {
+            error: 503,
+            message:
+              'The store did not confirm a write in time; a synchronous standby of the database may be missing.',
+          },
+        })
+      expect(await statusesOf('/plants')).toEqual([200, 200])
+    }
+    const waiting =
+      "select 1 from pg_stat_activity where wait_event in ('SyncRep', 'transactionid') and query like '%values ($1, 0, 0)%'"
+    expect(await primary.sql(`${waiting} and pid <> pg_backend_pid()`)).toHaveLength(1)
+    standby.resume()
+    await until('both are ready again', async () => !(await statusesOf('/readyz')).includes(503))
+    expect(await primary.sql("select 1 from batches where account = ''")).toHaveLength(1)
+  }, 60_000)
+
+  test('costs one write a second, however many ask', async () => {
+    const written = "select xmin from batches where account = ''"
+    const before = await primary.sql(written)
+    const startedMs = performance.now()
+    for (let n = 0; n < 200; n += 1) await call(on(0), 'GET', '/readyz')
+    const seconds = (performance.now() - startedMs) / 1000
+    const [{ versions } = {}] = await primary.sql(
+      `select max(xmin::text::bigint) - ${before[0]?.['xmin']} as versions from batches where account = ''`,
+    )
+    expect(Number(versions)).toBeLessThanOrEqual(Math.ceil(seconds) + 1)
+  })
+})
+
 describe('the death of the primary', () => {
   test('under load from both processes loses nothing that was acknowledged, and writes resume without a restart', async () => {
     const load = new Load(urls, await newToken('load'))

@@ -11,6 +11,9 @@ import { type Statement, statements } from './statements.ts'
 const pauseFirstMs = 10
 const pauseMaxMs = 500
 
+const notConfirmed =
+  'The store did not confirm a write in time; a synchronous standby of the database may be missing.'
+
 export class Attempts {
   readonly #nodes: Pick<Nodes, 'send' | 'isClosed'>
   readonly #engine: Engine
@@ -67,11 +70,15 @@ export class Attempts {
     return this.#attempt(send, true)
   }
 
-  /** As `write`, but tried once only. */
+  /** As `write`, but tried once only. Rejects with `store-unavailable`. */
   async tryOnce(statement: Statement, values: readonly unknown[]): Promise<void> {
-    await this.#nodes.send(statement, values, true).catch((error: unknown) => {
-      throw nothingDone(error)
-    })
+    try {
+      await this.#nodes.send(statement, values, true)
+    } catch (error) {
+      const { connection } = faultOf(error)
+      const isReached = connection !== 'none' && connection !== 'lost'
+      throw nothingDone(error, isReached ? notConfirmed : undefined)
+    }
   }
 
   async #attempt(send: () => Promise<readonly Row[]>, writes: boolean): Promise<readonly Row[]> {

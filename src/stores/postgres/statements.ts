@@ -202,8 +202,17 @@ export const statements = {
     text: `select hash, ${tokenColumns} from tokens where hash > $1 and hash <= $2 order by hash limit $3`,
   },
 
-  /** Changes nothing, but only a node that takes writes accepts it. */
-  probe: { name: 'probe', text: 'delete from plants where account = $1 and id = $2' },
+  /**
+   * Writes the one row of no account, so that its commit waits for the standbys as every other.
+   * While one commit waits, its row is locked: all later probes, of all processes, fail by the
+   * server's deadline and leave nothing behind that waits.
+   */
+  probe: {
+    name: 'probe',
+    text: `
+      insert into batches (account, begun_at_ms, number) values ($1, 0, 0)
+      on conflict (account, begun_at_ms, number) do update set done = excluded.done`,
+  },
 
   schemaVersion: {
     name: 'schema_version',

@@ -59,12 +59,18 @@ export async function migratePostgresStore(
   }
 }
 
+/** How long a probe counts, because anybody may ask for one, and it writes. */
+const probeCountsMs = 1000
+
 class PostgresStore implements Store {
   readonly plants: PostgresPlants
   readonly tokens: PostgresTokens
   readonly kept: Copyable
   readonly #nodes: Nodes
   readonly #attempts: Attempts
+  readonly #clock: Clock
+  #probe: Promise<void> = Promise.resolve()
+  #nextProbeMs = Number.NEGATIVE_INFINITY
   #closed: Promise<void> | undefined
 
   constructor(
@@ -76,6 +82,7 @@ class PostgresStore implements Store {
     committed: Committed | undefined,
   ) {
     this.#nodes = nodes
+    this.#clock = clock
     this.#attempts = new Attempts(nodes, engine, operationMs, randomBytes, clock)
     this.plants = new PostgresPlants(
       this.#attempts,
@@ -93,8 +100,15 @@ class PostgresStore implements Store {
     }
   }
 
-  async ready(): Promise<void> {
-    await this.#attempts.tryOnce(statements.probe, ['', 0n])
+  ready(): Promise<void> {
+    if (this.#clock.monotonicMs() >= this.#nextProbeMs || this.#nodes.isClosed) {
+      // All who ask while one is under way wait for that one.
+      this.#nextProbeMs = Number.POSITIVE_INFINITY
+      this.#probe = this.#attempts.tryOnce(statements.probe, ['']).finally(() => {
+        this.#nextProbeMs = this.#clock.monotonicMs() + probeCountsMs
+      })
+    }
+    return this.#probe
   }
 
   waitingWrites(): number {
