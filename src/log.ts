@@ -111,7 +111,7 @@ function plainFormat(clock: Clock): Format {
   return {
     request: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
       `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(clock.monotonicMs() - startedMs)} ms ${bytes} B` +
-      `${account === undefined ? '' : ` ${printable(account)}`} ${client ?? ''}${complete ? '' : ' (broken off)'}\n`,
+      `${account === undefined ? '' : ` ${printable(account)}`} ${printable(client ?? '')}${complete ? '' : ' (broken off)'}\n`,
     failure: (message, { requestId, cause }) =>
       `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
     warn: (message, cause) =>

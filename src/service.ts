@@ -1,4 +1,5 @@
 // The composition root: the one place that knows which parts a service is made of.
+import type { BlockList } from 'node:net'
 import type { Clock } from './clock.ts'
 import type { Store } from './domain/store.ts'
 import { type Answer, answerer } from './http/answer.ts'
@@ -19,6 +20,8 @@ export interface ServiceOptions {
   /** Where the metrics are, on the loopback address; absent: nowhere. */
   readonly metricsPort?: number | undefined
   readonly store: StoreLocation
+  /** The proxies whose X-Forwarded-For is believed. Absent: none. */
+  readonly trustedProxies?: BlockList | undefined
   readonly log: Log
   readonly clock: Clock
   readonly randomBytes: (count: number) => Uint8Array
@@ -43,7 +46,16 @@ export interface Service {
  * listen or open its store.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { host, port, metricsPort, log, clock, randomBytes, limits = defaultLimits } = options
+  const {
+    host,
+    port,
+    metricsPort,
+    trustedProxies,
+    log,
+    clock,
+    randomBytes,
+    limits = defaultLimits,
+  } = options
   const pages = loadPages()
   const metrics = metricsPort === undefined ? undefined : new Metrics(clock)
   // It listens first, so that a port that is taken leaves no new store behind. Requests wait until
@@ -54,7 +66,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     return await answer(request, connections)
   }
   const server = listen(
-    { host, port, idleSeconds: limits.idleSeconds, clock, log },
+    { host, port, idleSeconds: limits.idleSeconds, trustedProxies, clock, log },
     (request, connections) => answer(request, connections),
   )
   let store: Store

@@ -28,10 +28,10 @@ const startEndMs = 1000
 const sameSignalMs = 200
 
 export async function serve(
-  { values }: Parsed<'host' | 'port' | 'metrics-port' | 'store' | 'first-token'>,
+  { values }: Parsed<'host' | 'port' | 'metrics-port' | 'store' | 'trust-proxy' | 'first-token'>,
   world: World,
 ): Promise<number> {
-  const { host, port, 'metrics-port': metricsPort, store } = values
+  const { host, port, 'metrics-port': metricsPort, store, 'trust-proxy': trustedProxies } = values
   const { clock, randomBytes } = world
   const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, clock)
   let service: Service | undefined
@@ -44,7 +44,16 @@ export async function serve(
   try {
     // Signals are heard before the start. Otherwise one could leave half a store on the disk.
     const stop = stopRequest(world, force)
-    const starting = startService({ host, port, metricsPort, store, log, clock, randomBytes })
+    const starting = startService({
+      host,
+      port,
+      metricsPort,
+      store,
+      trustedProxies,
+      log,
+      clock,
+      randomBytes,
+    })
     service = await unlessStopped(starting, stop, log, clock)
     if (service === undefined) return 0
     log.note(`the store is ${describeStore(store)}`)

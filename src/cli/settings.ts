@@ -1,7 +1,7 @@
 // Every setting of the command line in one table: its flag, its environment variable, its default
 // and how it is read. Reading gives all values, or every problem at once.
 
-import { isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { nameLengthMax, type Scope, scopes, withoutTokens } from '../domain/token.ts'
@@ -56,6 +56,13 @@ export const settings = {
     variable: 'PLANTS_STORE',
     read: readStoreLocation,
     otherwise: () => ({ scheme: 'sqlite', path: resolve('plants.db') }),
+  }),
+  'trust-proxy': setting<BlockList | undefined>({
+    placeholder: 'LIST',
+    help: 'proxies whose X-Forwarded-For names the client: addresses, ranges such as 10.0.0.0/8, or loopback, separated by commas (default: none)',
+    variable: 'PLANTS_TRUST_PROXY',
+    read: readAddresses,
+    otherwise: () => undefined,
   }),
   'first-token': setting({
     help: 'if the store holds no token at all, issue one and print it with requests to paste',
@@ -304,6 +311,22 @@ function readPort(text: string): number | Mistake {
   return /^[0-9]{1,5}$/.test(text) && Number(text) <= 65_535
     ? Number(text)
     : new Mistake('a number from 0 to 65535')
+}
+
+function readAddresses(text: string): BlockList | Mistake {
+  const addresses = new BlockList()
+  const loopback = '127.0.0.0/8,::1'
+  for (const part of text.replace(/(?<=^|,)\s*loopback\s*(?=,|$)/g, loopback).split(',')) {
+    const [, address = '', bits] = /^([^/%]+)(?:\/([0-9]{1,3}))?$/.exec(part.trim()) ?? []
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    const bitsMax = family === 'ipv6' ? 128 : 32
+    if (isIP(address) === 0 || Number(bits ?? bitsMax) > bitsMax)
+      return new Mistake(
+        'IP addresses, ranges such as 10.0.0.0/8, or loopback, separated by commas',
+      )
+    addresses.addSubnet(address, Number(bits ?? bitsMax), family)
+  }
+  return addresses
 }
 
 function readSwitch(text: string): boolean | Mistake {

@@ -1,15 +1,17 @@
 // The edge to the network, and the only file that knows Bun.serve.
 import { readFile } from 'node:fs/promises'
+import type { BlockList } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { type Refusal, refusals } from '../contract/refusals.ts'
 import type { Log } from '../log.ts'
 import { Refused } from '../refused.ts'
+import { clientAddress, withoutMapping } from './clientAddress.ts'
 import { watchDescriptors } from './descriptors.ts'
 import { asFailure, refuse, responseInit } from './reply.ts'
 
 /** What a request may ask of the connection that it came on. */
 export interface Connections {
-  /** The address of the client, or of the proxy before it. */
+  /** The address of the client, or of the first proxy before it that is not trusted. */
   readonly addressOf: (request: Request) => string | undefined
   /** Says that a body is still coming, so that the connection does not count as standing still. */
   readonly keepOpen: (request: Request) => void
@@ -36,17 +38,25 @@ export interface ListenOptions {
   readonly port: number
   /** How long a connection may stand still. */
   readonly idleSeconds: number
+  /** The proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: BlockList | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 export function listen(
-  { host, port, idleSeconds, clock, log }: ListenOptions,
+  { host, port, idleSeconds, trustedProxies, clock, log }: ListenOptions,
   answer: (request: Request, connections: Connections) => Promise<Response>,
 ): Server {
   const bind = (toPort: number): Bun.Server<undefined> => {
     const connections: Connections = {
-      addressOf: (request) => server.requestIP(request)?.address,
+      addressOf: (request) => {
+        const peer = server.requestIP(request)?.address
+        if (peer === undefined) return undefined
+        return trustedProxies === undefined
+          ? withoutMapping(peer)
+          : clientAddress(peer, request.headers.get('x-forwarded-for'), trustedProxies)
+      },
       keepOpen: (request) => server.timeout(request, idleSeconds),
       // The shortest time there is: the runtime has no way to end a connection at once.
       cut: (request) => server.timeout(request, 1),

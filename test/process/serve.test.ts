@@ -163,12 +163,12 @@ describe('plants serve', () => {
   test('writes a JSON line for each request on standard error', async () => {
     const home = folder()
     const token = await tokenFor('a', home)
-    const server = serve(home)
+    const server = serve(home, '--trust-proxy', 'loopback')
     const url = await server.url
     await call(url, 'POST', '/plants', {
       token,
       body: '{"id":1,"name":"x"}',
-      headers: { 'X-Request-Id': 'mine' },
+      headers: { 'X-Request-Id': 'mine', 'X-Forwarded-For': '203.0.113.9' },
     })
     await call(url, 'GET', '/plants/\u{1f335}', { token })
     server.process.kill('SIGTERM')
@@ -187,7 +187,7 @@ describe('plants serve', () => {
       durationMs: expect.any(Number),
       bytes: 12,
       account: 'a',
-      client: '127.0.0.1',
+      client: '203.0.113.9',
       requestId: 'mine',
     })
     expect(requests[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })

@@ -8,7 +8,7 @@ import { issueToken } from '../../src/domain/access.ts'
 import { type Scope, scopes } from '../../src/domain/token.ts'
 import { defaultLimits, type Limits } from '../../src/http/context.ts'
 import type { Log } from '../../src/log.ts'
-import { type Service, startService } from '../../src/service.ts'
+import { type Service, type ServiceOptions, startService } from '../../src/service.ts'
 import type { StoreLocation } from '../../src/stores/location.ts'
 import { RunningClock } from './clock.ts'
 import { temporaryStore } from './stores.ts'
@@ -45,9 +45,10 @@ export interface Answer {
 export async function withService(
   use: (service: TestService) => Promise<void>,
   limits: Partial<Limits> = {},
+  options: Partial<ServiceOptions> = {},
 ): Promise<void> {
   const store = await temporaryStore()
-  const service = await startTestService(store.location, limits)
+  const service = await startTestService(store.location, limits, options)
   try {
     await use(service)
   } finally {
@@ -94,6 +95,7 @@ export function folderMaker(): () => string {
 export async function startTestService(
   store: StoreLocation,
   limits: Partial<Limits> = {},
+  options: Partial<ServiceOptions> = {},
 ): Promise<TestService> {
   const clock = new RunningClock()
   const logged: string[] = []
@@ -105,6 +107,7 @@ export async function startTestService(
     clock,
     randomBytes,
     limits: { ...defaultLimits, ...limits },
+    ...options,
   })
   return {
     ...service,
