@@ -5,7 +5,8 @@ import { type Clock, dateOf } from './clock.ts'
 
 /**
  * A request while it is under way. `client` is an address, `operation` a name of the contract,
- * `route` the path template, `account` that of the caller, `refusal` why it failed.
+ * `route` the path template, `account` that of the caller, `tokenId` the public id of the caller's
+ * token, `refusal` why it failed.
  */
 export interface RequestEntry {
   readonly startedMs: number
@@ -15,6 +16,7 @@ export interface RequestEntry {
   operation: string | undefined
   route: string | undefined
   account: string | undefined
+  tokenId: string | undefined
   refusal: string | undefined
 }
 
@@ -85,12 +87,12 @@ function jsonFormat(clock: Clock): Format {
   return {
     // Not JSON.stringify, for the same reason. Only texts that a client chose need escaping.
     request: (
-      { startedMs, requestId, method, client, route, account },
+      { startedMs, requestId, method, client, route, account, tokenId },
       status,
       { bytes, complete },
     ) =>
       `{"time":"${time()}","level":"info","method":${quoted(method)},"route":${quoted(route)},"status":${status ?? null},` +
-      `"durationMs":${durationMs(clock.monotonicMs() - startedMs)},"bytes":${bytes},"account":${quoted(account)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
+      `"durationMs":${durationMs(clock.monotonicMs() - startedMs)},"bytes":${bytes},"account":${quoted(account)},"tokenId":${quoted(tokenId)},"client":${quoted(client)},"requestId":${quoted(requestId)}` +
       `${complete ? '' : ',"complete":false'}}\n`,
     failure: (message, { requestId, cause }) =>
       line({ time: time(), level: 'error', message, requestId, cause: describe(cause) }),
@@ -109,9 +111,13 @@ function plainFormat(clock: Clock): Format {
     return `${hours}:${minutes}:${seconds}.${String(now.getMilliseconds()).padStart(3, '0')}`
   }
   return {
-    request: ({ startedMs, method, client, route, account }, status, { bytes, complete }) =>
+    request: (
+      { startedMs, method, client, route, account, tokenId = '' },
+      status,
+      { bytes, complete },
+    ) =>
       `${time()} ${method.padEnd(6)} ${printable(route ?? '(no route)')} ${status ?? '---'} ${durationMs(clock.monotonicMs() - startedMs)} ms ${bytes} B` +
-      `${account === undefined ? '' : ` ${printable(account)}`} ${printable(client ?? '')}${complete ? '' : ' (broken off)'}\n`,
+      `${account === undefined ? '' : ` ${printable(`${account} ${tokenId}`)}`} ${printable(client ?? '')}${complete ? '' : ' (broken off)'}\n`,
     failure: (message, { requestId, cause }) =>
       `${time()} ${printable(message)}${requestId === undefined ? '' : ` [${requestId}]`}\n${describe(cause).split('\n').map(printable).join('\n')}\n`,
     warn: (message, cause) =>

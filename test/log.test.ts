@@ -17,6 +17,7 @@ const entry = {
   operation: 'listPlants',
   route: '/plants',
   account: 'a\u001b[31m\n',
+  tokenId: '0123456789ab',
   refusal: undefined,
 }
 const ending = { bytes: 2, complete: true }
@@ -36,7 +37,7 @@ describe('the log', () => {
   test('is a JSON line for each event', async () => {
     const text = await logged(false, (log) => {
       log.request(entry, 200, ending)
-      log.request({ ...entry, route: undefined, account: undefined }, 404, {
+      log.request({ ...entry, route: undefined, account: undefined, tokenId: undefined }, 404, {
         bytes: 7,
         complete: false,
       })
@@ -55,10 +56,11 @@ describe('the log', () => {
       level: 'info',
       status: 200,
       account: 'a\u001b[31m\n',
+      tokenId: '0123456789ab',
       requestId: 'id "1"',
     })
     expect(request).not.toHaveProperty('complete')
-    expect(broken).toMatchObject({ route: null, account: null, complete: false })
+    expect(broken).toMatchObject({ route: null, account: null, tokenId: null, complete: false })
     expect(failure).toMatchObject({ level: 'error', message: 'It failed.', requestId: 'x' })
     expect(failure.cause).toContain('outer')
     expect(failure.cause).toContain('inner')
@@ -68,7 +70,7 @@ describe('the log', () => {
   test('is plain text on a terminal, and control characters in it do nothing', async () => {
     const text = await logged(true, (log) => log.request(entry, 200, ending))
     expect(text).toMatch(
-      /^[\d:]{8}\.000 GET {4}\/plants 200 0 ms 2 B a\\u001b\[31m\\u000a 127\.0\.0\.1\n$/,
+      /^[\d:]{8}\.000 GET {4}\/plants 200 0 ms 2 B a\\u001b\[31m\\u000a 0123456789ab 127\.0\.0\.1\n$/,
     )
     expect(printable('ä\u009b')).toBe('ä\\u009b')
   })

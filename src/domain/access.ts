@@ -16,6 +16,8 @@ const hourMs = 3_600_000
 /** Who is asking: an account, reached through one of its tokens. */
 export interface Caller {
   readonly account: string
+  /** The public id of that token. */
+  readonly tokenId: string
   readonly scopes: readonly Scope[]
 }
 
@@ -39,7 +41,7 @@ export async function authenticate(
   const afterFullHourMs = Number.parseInt(token.id.slice(0, 8), 16) % hourMs
   if (token.lastUsedAtMs === null || token.lastUsedAtMs < fullHour(nowMs - afterFullHourMs))
     tokens.noteUse(token.id, fullHour(nowMs)).catch(() => {})
-  return { account: token.account, scopes: token.scopes }
+  return { account: token.account, tokenId: token.id, scopes: token.scopes }
 }
 
 function fullHour(timeMs: number): number {

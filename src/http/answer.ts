@@ -33,6 +33,7 @@ export function answerer(context: Context): Answer {
         const token = bearerToken(request.headers.get('authorization'))
         caller = await authenticate(store.tokens, token, clock.wallMs())
         entry.account = caller.account
+        entry.tokenId = caller.tokenId
         requireScope(caller, access)
       }
       const alive = (): void => connections.keepOpen(request)
@@ -104,6 +105,7 @@ function beginEntry(
     operation: undefined,
     route: undefined,
     account: undefined,
+    tokenId: undefined,
     refusal: undefined,
   }
 }

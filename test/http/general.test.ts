@@ -387,11 +387,17 @@ describe('the log', () => {
         'status: 200',
         'bytes: 12',
         'account: "gardener"',
+        `tokenId: "${(await service.store.tokens.list())[0]?.id}"`,
         'complete: true',
       ])
         expect(created).toContain(part)
       for (const part of ['route: "/plants/{id}"', 'status: 404']) expect(missing).toContain(part)
-      for (const part of ['route: undefined', 'account: undefined', 'status: 404'])
+      for (const part of [
+        'route: undefined',
+        'account: undefined',
+        'tokenId: undefined',
+        'status: 404',
+      ])
         expect(nowhere).toContain(part)
       expect(service.logged.join()).not.toContain(token)
       expect(service.logged.join()).not.toContain(token.slice(7, 20))

@@ -173,6 +173,7 @@ describe('plants serve', () => {
     await call(url, 'GET', '/plants/\u{1f335}', { token })
     server.process.kill('SIGTERM')
     const { err } = await server.finished
+    const [{ id }] = JSON.parse((await run(['token', 'list', '--json'], home)).out)
     const lines = err
       .trimEnd()
       .split('\n')
@@ -187,10 +188,17 @@ describe('plants serve', () => {
       durationMs: expect.any(Number),
       bytes: 12,
       account: 'a',
+      tokenId: id,
       client: '203.0.113.9',
       requestId: 'mine',
     })
-    expect(requests[1]).toMatchObject({ method: 'GET', route: null, status: 405, account: null })
+    expect(requests[1]).toMatchObject({
+      method: 'GET',
+      route: null,
+      status: 405,
+      account: null,
+      tokenId: null,
+    })
     expect(err).not.toContain(token.slice(7, 30))
   })
 })
