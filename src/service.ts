@@ -8,6 +8,7 @@ import { LongAnswers } from './http/longAnswers.ts'
 import { Pace } from './http/pace.ts'
 import { loadPages } from './http/pages.ts'
 import { listen, listenForMetrics, type MetricsServer } from './http/server.ts'
+import { Strangers } from './http/strangers.ts'
 import type { Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import type { StoreLocation } from './stores/location.ts'
@@ -93,11 +94,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
   let stopping = false
   const pace = new Pace()
+  const strangers = new Strangers(log, clock)
   answer = answerer({
     store: sharingReads(store, setImmediate),
     log,
     requestEnded: (entry, status, ending) => {
-      if (!probes.has(entry.operation)) log.request(entry, status, ending)
+      if (!probes.has(entry.operation) && strangers.mayHaveLine(entry))
+        log.request(entry, status, ending)
       metrics?.requestEnded(entry, status)
     },
     limits,
