@@ -2,4 +2,4 @@
 import { writeFileSync } from 'node:fs'
 import { openapiText } from '../src/contract/openapi.ts'
 
-writeFileSync(new URL('../openapi.json', import.meta.url), `${openapiText(2)}\n`)
+writeFileSync(new URL('../openapi.json', import.meta.url), `${openapiText('/', 2)}\n`)

@@ -23,6 +23,8 @@ export interface ServiceOptions {
   readonly store: StoreLocation
   /** The proxies whose X-Forwarded-For is believed. Absent: none. */
   readonly trustedProxies?: BlockList | undefined
+  /** What goes before a path in links: a URL without a slash at its end. Absent: nothing. */
+  readonly publicUrl?: string
   readonly log: Log
   readonly clock: Clock
   readonly randomBytes: (count: number) => Uint8Array
@@ -47,17 +49,9 @@ export interface Service {
  * listen or open its store.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const {
-    host,
-    port,
-    metricsPort,
-    trustedProxies,
-    log,
-    clock,
-    randomBytes,
-    limits = defaultLimits,
-  } = options
-  const pages = loadPages()
+  const { host, port, metricsPort, trustedProxies, publicUrl = '' } = options
+  const { log, clock, randomBytes, limits = defaultLimits } = options
+  const pages = loadPages(publicUrl)
   const metrics = metricsPort === undefined ? undefined : new Metrics(clock)
   // It listens first, so that a port that is taken leaves no new store behind. Requests wait until
   // the store is open.
@@ -104,6 +98,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics?.requestEnded(entry, status)
     },
     limits,
+    publicUrl,
     pages,
     pace,
     longAnswers: new LongAnswers(limits.waitingBytesMax, pace, clock),

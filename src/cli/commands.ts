@@ -20,7 +20,7 @@ const commands: readonly Command[] = [
     name: 'serve',
     summary: 'Serve the API.',
     positionals: [],
-    settings: ['host', 'port', 'metrics-port', 'store', 'trust-proxy', 'first-token'],
+    settings: ['host', 'port', 'metrics-port', 'store', 'trust-proxy', 'public-url', 'first-token'],
     run: serve,
   }),
   command({

@@ -28,10 +28,15 @@ const startEndMs = 1000
 const sameSignalMs = 200
 
 export async function serve(
-  { values }: Parsed<'host' | 'port' | 'metrics-port' | 'store' | 'trust-proxy' | 'first-token'>,
+  {
+    values,
+  }: Parsed<
+    'host' | 'port' | 'metrics-port' | 'store' | 'trust-proxy' | 'public-url' | 'first-token'
+  >,
   world: World,
 ): Promise<number> {
-  const { host, port, 'metrics-port': metricsPort, store, 'trust-proxy': trustedProxies } = values
+  const { host, port, 'metrics-port': metricsPort, store } = values
+  const { 'trust-proxy': trustedProxies, 'public-url': publicUrl } = values
   const { clock, randomBytes } = world
   const log = openLog({ descriptor: world.errorDescriptor, terminal: world.errorIsTerminal }, clock)
   let service: Service | undefined
@@ -50,6 +55,7 @@ export async function serve(
       metricsPort,
       store,
       trustedProxies,
+      publicUrl,
       log,
       clock,
       randomBytes,

@@ -64,6 +64,18 @@ export const settings = {
     read: readAddresses,
     otherwise: () => undefined,
   }),
+  'public-url': setting({
+    placeholder: 'URL',
+    help: 'where clients find the service behind a proxy, such as https://example.org/garden; links begin with it (default: links begin with /)',
+    variable: 'PLANTS_PUBLIC_URL',
+    read: (text) => {
+      const url = /^https?:\/\/[^\s?#@]+$/.test(text) ? URL.parse(text) : null
+      return url === null
+        ? new Mistake('a URL such as https://example.org/garden, without user, query or fragment')
+        : url.href.replace(/\/+$/, '')
+    },
+    otherwise: () => '',
+  }),
   'first-token': setting({
     help: 'if the store holds no token at all, issue one and print it with requests to paste',
     variable: 'PLANTS_FIRST_TOKEN',

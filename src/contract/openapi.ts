@@ -5,8 +5,11 @@ import { type Refusal, refusals } from './refusals.ts'
 
 const json = 'application/json'
 
-/** The document as JSON text, with every digit of its 64-bit bounds. */
-export function openapiText(indent?: number): string {
+/**
+ * The document as JSON text, with every digit of its 64-bit bounds. `server` is the URL before all
+ * paths, absolute or relative to the document's.
+ */
+export function openapiText(server = '/', indent?: number): string {
   const paths: Record<string, Record<string, object>> = {}
   for (const [id, operation] of Object.entries(operations) as [string, Operation][]) {
     if (operation.unpublished) continue
@@ -26,7 +29,7 @@ export function openapiText(indent?: number): string {
       ].join('\n\n'),
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'This service' }],
+    servers: [{ url: server, description: 'This service' }],
     tags: [
       { name: 'Plants', description: "The plants of the caller's account." },
       { name: 'Health', description: 'For load balancers and orchestrators. No token is needed.' },

@@ -159,7 +159,7 @@ export const operations = {
       header: {
         name: 'Link',
         description:
-          'Where the list goes on (RFC 8288), when `limit` cut it. Relative to the request.',
+          'Where the list goes on (RFC 8288), when `limit` cut it. Relative to the request, if it is no full URL.',
         example: '</plants?limit=20&after=AAAAAAAAAAc>; rel="next"',
       },
     },

@@ -31,6 +31,8 @@ export interface Context {
   /** Hears of every request that has ended, as the log does. */
   readonly requestEnded: Log['request']
   readonly limits: Limits
+  /** What goes before a path in links: a URL without a slash at its end, or nothing. */
+  readonly publicUrl: string
   readonly pages: Pages
   readonly pace: Pace
   readonly longAnswers: LongAnswers

@@ -58,7 +58,9 @@ export const handlers: Handlers = {
   async listPlants(handled) {
     const { context, caller, input } = handled
     const list = await listPlants(context.store.plants, caller.account, input, context.pace.turn)
-    return 'read' in list ? await largeListReply(list, handled) : listReply(list, input.limit)
+    return 'read' in list
+      ? await largeListReply(list, handled)
+      : listReply(list, input.limit, context.publicUrl)
   },
 
   async deletePlant({ context, caller, input }) {
@@ -74,9 +76,11 @@ export const handlers: Handlers = {
     return json('readyz', '{"status":"ready"}')
   },
 
-  home: () => ({
+  home: ({ context }) => ({
     status: operations.home.success.status,
-    headers: withHeaders(bareHeaders, { Location: operations.docs.path }),
+    headers: withHeaders(bareHeaders, {
+      Location: `${context.publicUrl}${operations.docs.path}`,
+    }),
     body: null,
   }),
   openapi: ({ context, input }) => context.pages.openapi(input),
@@ -95,8 +99,8 @@ function json(id: OperationId, body: string): Reply {
   return { status: operations[id].success.status, headers: jsonHeaders, body }
 }
 
-function nextLink(next: bigint, limit: number | undefined): string {
-  return `<${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
+function nextLink(next: bigint, limit: number | undefined, publicUrl: string): string {
+  return `<${publicUrl}${operations.listPlants.path}?limit=${limit}&after=${cursorText(next)}>; rel="next"`
 }
 
 /**
@@ -116,10 +120,10 @@ async function largeListReply(
       const found = await list.read(textMax)
       if (found !== undefined && 'plants' in found) {
         room.shrink(memoryBytes(found.plants))
-        return { ...listReply(found, input.limit), room }
+        return { ...listReply(found, input.limit, context.publicUrl), room }
       }
       room.release()
-      if (found !== undefined) return listReply(found, input.limit)
+      if (found !== undefined) return listReply(found, input.limit, context.publicUrl)
     } catch (error) {
       room.release()
       throw error
@@ -136,13 +140,13 @@ const largeTextMin = 1024 * 1024
  */
 const sharedReplies = new WeakMap<readonly Plant[], { limit: number | undefined; reply: Reply }>()
 
-function listReply(list: Snapshot | Walk, limit: number | undefined): Reply {
+function listReply(list: Snapshot | Walk, limit: number | undefined, publicUrl: string): Reply {
   const shared = 'plants' in list ? sharedReplies.get(list.plants) : undefined
   if (shared !== undefined && shared.limit === limit) return shared.reply
   const headers =
     list.next === undefined
       ? jsonHeaders
-      : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit) })
+      : withHeaders(jsonHeaders, { Link: nextLink(list.next, limit, publicUrl) })
   const reply = { status: operations.listPlants.success.status, headers, body: listBody(list) }
   if ('plants' in list) sharedReplies.set(list.plants, { limit, reply })
   return reply

@@ -37,16 +37,17 @@ const scalarPackage = new URL(
 )
 const scalarScript = new URL('./dist/browser/standalone.js', scalarPackage)
 
-export function loadPages(): Pages {
+/** `publicUrl` goes before the paths; the links of the page are relative. */
+export function loadPages(publicUrl: string): Pages {
   const { version } = JSON.parse(readFileSync(scalarPackage, 'utf8')) as {
     readonly version: string
   }
   const html = asset('page.html').replace(
-    operations.docsScript.path,
+    operations.docsScript.path.slice(1),
     (path) => `${path}?v=${version}`,
   )
   return {
-    openapi: fixed('openapi', openapiText()),
+    openapi: fixed('openapi', openapiText(publicUrl || undefined)),
     docs: fixed('docs', html, { 'content-security-policy': securityPolicy }),
     docsStart: fixed('docsStart', asset('start.js')),
     // Large, so it is read only when a browser asks for it.

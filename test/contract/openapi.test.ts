@@ -29,7 +29,7 @@ describe('the OpenAPI document', () => {
   test('is the committed one and the served one', () =>
     withService(async (service) => {
       // If the copy is stale, run: npm run openapi
-      expect(readFileSync('openapi.json', 'utf8')).toBe(`${openapiText(2)}\n`)
+      expect(readFileSync('openapi.json', 'utf8')).toBe(`${openapiText('/', 2)}\n`)
       expect((await service.call('GET', '/openapi.json')).text).toBe(openapiText())
     }))
 

@@ -319,10 +319,8 @@ describe('beside the operations', () => {
 
   test('pages go out packed as the browser takes them, and not at all if it has them', () =>
     withService(async (service) => {
-      const script =
-        /src="(\/docs\/reference\.js\?v=[^"]+)"/.exec(
-          (await service.call('GET', '/docs')).text,
-        )?.[1] ?? ''
+      const { text: html } = await service.call('GET', '/docs')
+      const script = `/${/src="(docs\/reference\.js\?v=[^"]+)"/.exec(html)?.[1]}`
       for (const target of [
         '/openapi.json',
         '/docs',

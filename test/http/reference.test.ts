@@ -88,6 +88,36 @@ describe.skipIf(browserIsExcused())('the reference in a browser', () => {
       ).not.toContain(token)
     }))
 
+  test('works below a path of a proxy that strips it', () =>
+    withService(async (service) => {
+      const proxy = Bun.serve({
+        port: 0,
+        hostname: '127.0.0.1',
+        fetch: (request) => {
+          const { pathname, search } = new URL(request.url)
+          return pathname.startsWith('/garden/')
+            ? fetch(new Request(service.url + pathname.slice('/garden'.length) + search, request), {
+                decompress: false,
+              })
+            : new Response('', { status: 404 })
+        },
+      })
+      const page = await browser.newPage(desktop)
+      page.setDefaultTimeout(15_000)
+      const origin = `http://127.0.0.1:${proxy.port}`
+      const complaints = await gatherComplaints(page, origin)
+      await page.goto(`${origin}/garden/docs`)
+      const token = await service.tokenFor('reader')
+      await page.getByRole('textbox', { name: 'Bearer Token' }).fill(token)
+      const sent = gatherRequests(page, `${origin}/garden/plants`)
+      await createFromPage(page, '{"id": 7, "name": "Below a path"}')
+      expect(await listFromPage(page)).toContain('"Below a path"')
+      expect(sent.map(requestLine)).toEqual(['POST /garden/plants', 'GET /garden/plants'])
+      expect(complaints).toEqual([])
+      await page.close()
+      await proxy.stop(true)
+    }))
+
   test('shows the bounds of an id with all their digits', () =>
     visit(desktop, async (page) => {
       await readEverything(page)

@@ -8,8 +8,9 @@ if (typeof JSON.rawJSON === 'function') keepIntegersExact()
 
 addEventListener('DOMContentLoaded', () => {
   globalThis.Scalar.createApiReference('#reference', {
-    url: '/openapi.json',
-    servers: [{ url: location.origin }],
+    // Relative to the page: there may be a prefix before the path.
+    url: 'openapi.json',
+    servers: [{ url: new URL('.', location.href).href.replace(/\/$/, '') }],
     // The one scheme there is: without this, a reader has to choose it before the field for the token appears.
     authentication: { preferredSecurityScheme: 'bearer' },
     defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
