@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isatty } from 'node:tty'
 import { run } from './cli/commands.ts'
-import type { World } from './cli/world.ts'
+import { Interrupted, type World } from './cli/world.ts'
 import { systemClock } from './clock.ts'
+import { Refused } from './refused.ts'
 
 const world: World = {
   launcher: join(import.meta.dirname, '../bin/plants'),
@@ -29,8 +30,12 @@ const world: World = {
   inputDescriptor: 0,
   inputIsTerminal: isatty(0),
   ask: (question) =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       const asking = createInterface({ input: process.stdin, output: process.stderr })
+      asking.on('SIGINT', () => {
+        reject(new Interrupted('SIGINT'))
+        asking.close()
+      })
       asking.on('close', () => resolve(''))
       asking.question(question, (answer) => {
         resolve(answer)
@@ -61,8 +66,9 @@ function write(descriptor: number, text: string): void {
 }
 
 function refuse(error: unknown): never {
-  if ((error as { code?: string }).code === 'EPIPE') process.exit(brokenPipeExitCode)
-  throw error
+  const { code, message } = error as Error & { code?: string }
+  if (code === 'EPIPE') process.exit(brokenPipeExitCode)
+  throw new Refused(`The output cannot be written: ${message}.`, { cause: error })
 }
 
 /**
@@ -79,4 +85,15 @@ function hangUpIsIgnored(): boolean {
   }
 }
 
-process.exit(await run(process.argv.slice(2), world))
+/** Help, too, may find its output full. */
+async function runToEnd(): Promise<number> {
+  try {
+    return await run(process.argv.slice(2), world)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    process.stderr.write(`plants: ${error.message}\n`)
+    return 1
+  }
+}
+
+process.exit(await runToEnd())

@@ -21,7 +21,7 @@ function roomOf(path: string): string {
 
 /** Which rooms a room may import, beside itself. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  main: ['cli', 'clock'],
+  main: ['cli', 'clock', 'refused'],
   cli: ['clock', 'contract', 'domain', 'log', 'refused', 'service', 'stores'],
   service: ['clock', 'domain', 'http', 'log', 'metrics', 'stores'],
   http: ['clock', 'contract', 'domain', 'log', 'refused'],

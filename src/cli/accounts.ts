@@ -1,7 +1,7 @@
 // The commands on accounts: "account list" shows them, "account delete" ends one, "account export"
 // writes the plants of one, "account import" creates plants in one. They work on the store itself,
 // beside a server or without one.
-import { createReadStream, fstatSync, openSync } from 'node:fs'
+import { createReadStream, fstatSync, statSync } from 'node:fs'
 import { type KeptPlant, samePlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
 import { tokenState } from '../domain/token.ts'
@@ -117,9 +117,7 @@ export async function accountExport(
     await requireAccount(opened, account, store, world)
     const write = (text: string): Promise<void> =>
       world.write(text).catch((error) => {
-        throw new Refused(
-          `Standard output cannot be written to: ${error.message}. What was written is not whole.`,
-        )
+        throw new Refused(`${error.message} What was written is not whole.`)
       })
     const total = await opened.kept.countPlants(account)
     const shown = showPhases(world)
@@ -152,7 +150,7 @@ export async function accountImport(
     const shown = showPhases(world)
     const counts = { created: 0, there: 0, taken: 0, bad: 0 }
     try {
-      for await (const part of readPlants(file.chunks, chosen)) {
+      for await (const part of readPlants(file.chunks(signal), chosen)) {
         signal.throwIfAborted()
         shown.add('bytes', part.bytes, file.bytes)
         const problems = await Promise.all(
@@ -205,7 +203,7 @@ async function requireAccount(
 ): Promise<void> {
   if ((await tokens.list(account)).length > 0) return
   throw new Refused(
-    `${describeStore(location)} has no account ${JSON.stringify(account)}: a token makes it one. All are shown by: ${commandToPaste(world, ['token', 'list'], location)}`,
+    `${describeStore(location)} has no account ${JSON.stringify(account)}: a token makes it one. All are shown by: ${commandToPaste(world, ['account', 'list'], location)}`,
   )
 }
 
@@ -221,7 +219,8 @@ const chunkBytes = 256 * 1024
 interface InputFile {
   /** Undefined if nobody knows. */
   readonly bytes: number | undefined
-  readonly chunks: AsyncIterable<Buffer>
+  /** Ends with the reason of the signal, also while it waits for more. */
+  readonly chunks: (signal: AbortSignal) => AsyncIterable<Buffer>
 }
 
 function openFile(name: string, { inputDescriptor }: World): InputFile {
@@ -237,21 +236,25 @@ function openFile(name: string, { inputDescriptor }: World): InputFile {
     )
   }
   try {
-    const descriptor = name === '-' ? inputDescriptor : openSync(name, 'r')
-    const found = fstatSync(descriptor)
-    return {
-      bytes: found.isFile() ? found.size : undefined,
-      chunks: chunksOf(descriptor),
-    }
+    const found = name === '-' ? fstatSync(inputDescriptor) : statSync(name)
+    return { bytes: found.isFile() ? found.size : undefined, chunks }
   } catch (error) {
     return refuse(error)
   }
 
-  async function* chunksOf(descriptor: number): AsyncGenerator<Buffer> {
-    try {
-      yield* createReadStream('', { fd: descriptor, highWaterMark: chunkBytes })
-    } catch (error) {
-      refuse(error)
+  async function* chunks(signal: AbortSignal): AsyncGenerator<Buffer> {
+    const source = name === '-' ? { fd: inputDescriptor } : {}
+    const stream = createReadStream(name, { ...source, highWaterMark: chunkBytes })
+    const parts = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+    // The runtime does not call off a read that waits.
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+    aborted.catch(() => {})
+    for (;;) {
+      const part = await Promise.race([parts.next().catch(refuse), aborted])
+      if (part.done === true) return
+      yield part.value
     }
   }
 }

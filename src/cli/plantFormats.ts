@@ -122,9 +122,10 @@ function csvFields(bytes: Buffer): readonly CsvField[] {
   } catch {
     return refuseInput('The line must be valid UTF-8.')
   }
+  const lines = line.split('\n').length
   const refuseSyntax = (): never =>
     refuseInput(
-      'The line must be CSV as in RFC 4180: a field that holds a quote stands in quotes, and its quotes are doubled.',
+      `The line must be CSV as in RFC 4180: a field that holds a quote stands in quotes, and its quotes are doubled.${lines === 1 ? '' : ` A quote that is left open has taken ${lines - 1} further lines with it.`}`,
     )
   const fields: CsvField[] = []
   for (let at = 0; ; at += 1) {

@@ -93,7 +93,7 @@ export const settings = {
   }),
   format: setting<PlantFormat | undefined>({
     placeholder: 'FORMAT',
-    help: 'ndjson or csv (default: csv if FILE ends in .csv, else ndjson)',
+    help: 'ndjson or csv (default: ndjson, but csv for a FILE that ends in .csv)',
     read: (text) => plantFormats.find((format) => format === text) ?? new Mistake('ndjson or csv'),
     otherwise: () => undefined,
   }),

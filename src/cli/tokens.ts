@@ -42,7 +42,14 @@ async function issueAndPrint(
     `Token ${token.id} for the account ${printable(token.account)} (${token.scopes.join(', ')}; ${expiry}), in ${describeStore(location)}.`,
   )
   world.tell('It is shown only now; keep it safe.')
-  world.print(plain.reveal())
+  try {
+    world.print(plain.reveal())
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    const revoking = commandToPaste(world, ['token', 'revoke', token.id], location)
+    error.message += ` Nobody has seen token ${token.id}; revoke it with: ${revoking}`
+    throw error
+  }
 }
 
 /** The former token is revoked last, so that there is one that works whatever fails. */

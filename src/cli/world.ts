@@ -19,7 +19,10 @@ export interface World {
   readonly draw: (text: string) => void
   readonly inputDescriptor: number
   readonly inputIsTerminal: boolean
-  /** Asks a person on a terminal, and resolves to the line that was typed; empty at the end. */
+  /**
+   * Asks a person on a terminal, and resolves to the line that was typed; empty at the end. Rejects
+   * with Interrupted.
+   */
   readonly ask: (question: string) => Promise<string>
   readonly outputIsTerminal: boolean
   readonly errorDescriptor: number

@@ -156,6 +156,10 @@ describe('plants account delete', () => {
 
   test('asks for the name on a terminal, and does nothing without it', async () => {
     const folder = await folderWith([plant(1)])
+    expect(await onTerminal(folder, '\u0003')).toEqual({
+      code: 130,
+      shown: expect.stringMatching(/Interrupted\.\s*$/),
+    })
     for (const answer of ['\n', 'b\n', 'yes\n', '\u0004']) {
       const { code, shown } = await onTerminal(folder, answer)
       expect(code).toBe(1)
@@ -236,13 +240,33 @@ describe('plants account export', () => {
     })
     let err = ''
     for await (const data of child.stderr as NodeJS.ReadableStream) err += data
-    expect(err).toContain('plants: Standard output cannot be written to: ')
+    expect(err).toContain('plants: The output cannot be written: ')
     await until('it has ended', () => child.exitCode !== null)
     expect(child.exitCode).toBe(1)
   })
 })
 
 describe('plants account import', () => {
+  test('ends at a request to stop while it waits for its input, and keeps what it has', async () => {
+    const folder = await folderWith([])
+    for (const [id, signal] of [
+      [1, 'SIGINT'],
+      [2, 'SIGTERM'],
+    ] as const) {
+      const waiting = spawn(launcher, ['account', 'import', '-', '--account', 'b'], { cwd: folder })
+      let err = ''
+      waiting.stderr.on('data', (data) => {
+        err += data
+      })
+      waiting.stdin.write(`{"id":${id},"name":"x"}\n`)
+      await until('the line is imported', async () => (await plantsOf(folder, 'b')).length === id)
+      waiting.kill(signal)
+      const code = await new Promise((resolve) => waiting.on('close', resolve))
+      expect(code).toBe({ SIGINT: 130, SIGTERM: 143 }[signal])
+      expect(err).toContain('Interrupted.\nWhat was imported is kept; run the same command again')
+    }
+  }, 30_000)
+
   test.each(['ndjson', 'csv'] as const)(
     'takes what was exported as %s, exactly',
     async (format) => {

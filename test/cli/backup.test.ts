@@ -251,6 +251,11 @@ describe('plants verify', () => {
   /** Changes a backup of 3000 plants and two tokens behind SQLite's back, or by it. */
   const damages: readonly [what: string, damage: (path: string) => void, sentence: string][] = [
     ['a page of a tree', inBytes((bytes) => bytes.fill(0xaa, 300 * 4096, 301 * 4096)), 'damaged'],
+    [
+      'the version in its header',
+      inBytes((bytes) => bytes.fill(0x43, 18, 19)),
+      'its header names an unknown version',
+    ],
     ['half of it', (path) => truncateSync(path, 400 * 4096), 'damaged'],
     [
       'the order of keys',

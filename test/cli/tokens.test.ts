@@ -170,6 +170,66 @@ describe('plants token list', () => {
   })
 })
 
+describe('an output that takes nothing', () => {
+  const full = (args: string, home: string): Promise<{ code: number; err: string }> =>
+    new Promise((resolve) => {
+      const child = spawn('sh', ['-c', `"${launcher}" ${args} >/dev/full`], { cwd: home })
+      let err = ''
+      child.stderr.on('data', (data) => {
+        err += data
+      })
+      child.on('close', (code) => resolve({ code: code ?? -1, err }))
+    })
+
+  test.each(['help', 'version', 'token list', 'account list'])(
+    'is told in a sentence: %s',
+    async (args) => {
+      const home = folder()
+      await makeStore(home)
+      const { code, err } = await full(args, home)
+      expect(code).toBe(1)
+      expect(err).toMatch(/^plants: The output cannot be written: ENOSPC[^\n]*\.\n$/)
+    },
+  )
+
+  test('leaves a token that nobody has seen, and says how to revoke it', async () => {
+    const home = folder()
+    await makeStore(home)
+    const { code, err } = await full('token issue --account a', home)
+    expect(code).toBe(1)
+    const [, id] =
+      /Nobody has seen token (\w{12}); revoke it with: \S+ token revoke \1 /.exec(err) ?? []
+    expect((await run(['token', 'revoke', id ?? ''], home)).code).toBe(0)
+  })
+
+  test('lets a former token work on', async () => {
+    const home = folder()
+    await makeStore(home)
+    await tokenFor('a', home)
+    const [former] = JSON.parse((await run(['token', 'list', '--json'], home)).out)
+    expect((await full(`token rotate ${former.id}`, home)).err).toContain('Nobody has seen token')
+    const tokens = JSON.parse((await run(['token', 'list', '--active', '--json'], home)).out)
+    expect(tokens.map(({ id }: { id: string }) => id)).toContain(former.id)
+  })
+})
+
+describe('an empty file', () => {
+  test('is no store for a command, and stays empty', async () => {
+    const home = folder()
+    writeFileSync(join(home, 'plants.db'), '')
+    for (const args of [
+      ['token', 'list'],
+      ['account', 'list'],
+      ['backup', 'copy.db'],
+    ]) {
+      const { code, err } = await run(args, home)
+      expect(code).toBe(1)
+      expect(err).toContain('it is empty, no store was made in it yet; ')
+    }
+    expect(readFileSync(join(home, 'plants.db'))).toHaveLength(0)
+  })
+})
+
 describe('plants token rotate', () => {
   const tokensIn = async (home: string, ...more: string[]): Promise<Record<string, unknown>[]> =>
     JSON.parse((await run(['token', 'list', '--json', ...more], home)).out)

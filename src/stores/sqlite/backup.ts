@@ -12,7 +12,7 @@ import { followLinks, makeWhole, prepareFile, refuseLostLog, requireAbsent } fro
 import type { SqliteLocation } from './location.ts'
 import { sqliteRefusal } from './refusal.ts'
 import { readAsCurrent } from './schema.ts'
-import { readAll, requireReadable } from './verify.ts'
+import { readAll, requireReadable, requireWritableFormat } from './verify.ts'
 
 export interface BackupOptions {
   readonly clock: Clock
@@ -67,6 +67,7 @@ export async function restoreSqliteStore(
 ): Promise<Summary> {
   try {
     requireReadable(backup.path)
+    requireWritableFormat(backup.path)
   } catch (error) {
     throw sqliteRefusal(backup, error)
   }

@@ -38,6 +38,8 @@ export async function prepareFile(
         `it is a folder; name a file in it, such as sqlite:${join(path, 'plants.db')}`,
       )
     if (!found.isFile()) throw new Unusable('it is not a regular file')
+    if (use === 'existing' && found.size === 0)
+      throw new Unusable(`it is empty, no store was made in it yet; ${ifMissing}`)
     const file = realpathSync(path)
     for (const needed of [file, ...besides(file), dirname(file)]) requireRights(needed)
   } else if (remains.length > 0) {
@@ -60,7 +62,7 @@ function remainsOf(path: string): readonly string[] {
 
 function withoutFile(remains: readonly string[]): Unusable {
   return new Unusable(
-    `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
+    `the file is missing, but its log (${remains.map((file) => basename(file)).join(', ')}) is there, so it was removed or moved while it was in use; stop the service if it runs, and put that very file back, or remove ${remains.join(' and ')} and begin with a backup or an empty store`,
   )
 }
 

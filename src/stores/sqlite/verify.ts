@@ -1,5 +1,5 @@
 // Whether a file is a whole store. It is read as it is and not changed.
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../domain/failure.ts'
@@ -24,6 +24,7 @@ export async function verifySqliteStore(
   const { path } = location
   try {
     requireReadable(path)
+    requireWritableFormat(path)
     const hadLog = hasLog(path)
     const requireAlone = (): void => {
       if (!hadLog && hasLog(path))
@@ -53,6 +54,23 @@ export function requireReadable(path: string): void {
   if (found === undefined) throw new Unusable('there is no such file')
   if (!found.isFile()) throw new Unusable('it is not a regular file')
   accessSync(path, constants.R_OK)
+}
+
+/**
+ * Throws if the header says that the file cannot be written: SQLite then reads it all the same
+ * (https://www.sqlite.org/fileformat2.html, section 1.3.3).
+ */
+export function requireWritableFormat(path: string): void {
+  const header = Buffer.alloc(20)
+  const descriptor = openSync(path, 'r')
+  try {
+    readSync(descriptor, header)
+  } finally {
+    closeSync(descriptor)
+  }
+  const isSqlite = header.toString('latin1', 0, 15) === 'SQLite format 3'
+  if (isSqlite && header.subarray(18).some((version) => version > 2))
+    throw new Unusable('it is damaged (its header names an unknown version of the format)')
 }
 
 /**

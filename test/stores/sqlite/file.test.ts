@@ -210,7 +210,7 @@ describe('a file that cannot be a store is refused with one sentence', () => {
     writeFileSync(path + ending, '')
     for (const use of ['create', 'existing'] as const)
       expect(await refusalOf(path, use)).toBe(
-        `The store ${path} cannot be used: the file is missing, but its log (${basename(path)}${ending}) is there, so it was removed or moved while it was in use; put that very file back, or remove ${path}${ending} and begin with a backup or an empty store.`,
+        `The store ${path} cannot be used: the file is missing, but its log (${basename(path)}${ending}) is there, so it was removed or moved while it was in use; stop the service if it runs, and put that very file back, or remove ${path}${ending} and begin with a backup or an empty store.`,
       )
     expect(existsSync(path)).toBe(false)
   })
