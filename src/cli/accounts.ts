@@ -143,7 +143,7 @@ export async function accountImport(
   world: World,
 ): Promise<number> {
   const file = openFile(name, world)
-  const chosen = format ?? (name.endsWith('.csv') ? 'csv' : 'ndjson')
+  const chosen = format ?? (/\.csv$/i.test(name) ? 'csv' : 'ndjson')
   return withStore(store, 'of a command', world, async (opened) => {
     await requireAccount(opened, account, store, world)
     const signal = untilStopped(world)

@@ -333,16 +333,17 @@ describe('among several hosts', () => {
       async (service, token) => {
         const load = new Load([service.url], token)
         load.start(8)
+        const connected = (): string =>
+          service.logged.filter((line) => line.includes('connected to the database')).join()
+        await until('both are used', () =>
+          [one, other].every(({ port }) => connected().includes(`127.0.0.1:${port}`)),
+        )
         await load.further(100)
         await other.close()
         other.cut()
         await load.further(100)
         await load.stop()
         expect(await load.findings()).toEqual(nothingWrong)
-        const connected = service.logged
-          .filter((line) => line.includes('connected to the database'))
-          .join()
-        for (const { port } of [one, other]) expect(connected).toContain(`127.0.0.1:${port}`)
       },
     )
     await one.close()
