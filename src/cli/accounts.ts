@@ -14,9 +14,9 @@ import { commandToPaste } from './help.ts'
 import { csvHeader, plantsText, readPlants } from './plantFormats.ts'
 import { showPhases } from './progress.ts'
 import { type Parsed, UsageProblems } from './settings.ts'
-import { counted, withStore } from './stores.ts'
+import { counted, saying, withStore } from './stores.ts'
 import { tableText, timeText, useText } from './tables.ts'
-import { Interrupted, untilStopped, type World } from './world.ts'
+import { untilStopped, type World } from './world.ts'
 
 export async function accountList(
   { values }: Parsed<'json' | 'store'>,
@@ -94,9 +94,7 @@ export async function accountDelete(
           `${counted(left, 'plant')} of the account ${printable(account)} were created meanwhile, by a command; run this one again.`,
         )
     } catch (error) {
-      if (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
-        error.message += '\nThe account is deleted in part; run the same command again to go on.'
-      throw error
+      throw saying('The account is deleted in part; run the same command again to go on.', error)
     } finally {
       shown.end()
     }
@@ -177,12 +175,8 @@ export async function accountImport(
         })
       }
     } catch (error) {
-      if (
-        !isDry &&
-        (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
-      )
-        error.message += '\nWhat was imported is kept; run the same command again to go on.'
-      throw error
+      if (isDry) throw error
+      throw saying('What was imported is kept; run the same command again to go on.', error)
     } finally {
       shown.end()
     }

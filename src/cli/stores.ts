@@ -52,10 +52,7 @@ export async function copy(
       )
       return 0
     } catch (error) {
-      // Only what a store refuses has a cause. To repeat a copy that found a difference is no use.
-      if (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
-        error.message += '\nWhat was copied is kept; run the same command again to go on.'
-      throw error
+      throw saying('What was copied is kept; run the same command again to go on.', error)
     } finally {
       await target.close()
     }
@@ -109,6 +106,14 @@ export async function withStore(
   } finally {
     await store.close()
   }
+}
+
+/** Adds how to go on to the message of an error after which the same command may go on. */
+export function saying(howToGoOn: string, error: unknown): unknown {
+  // Only what a store refuses has a cause. To repeat work that found something wrong is no use.
+  if (error instanceof Interrupted || (error instanceof Refused && error.cause !== undefined))
+    error.message += `\n${howToGoOn}`
+  return error
 }
 
 export function counted(count: number, noun: string): string {
